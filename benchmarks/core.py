@@ -1,0 +1,91 @@
+"""What the core costs, in stable sorts: `numpy.argsort(x, kind="stable")` of 10⁶ doubles, in this process.
+
+Run with `make bench`. Every figure is the median of several tries, each beside a sort of its own, so that a
+noisy machine slows both.
+"""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from statistics import median
+
+import numpy as np
+import scipy
+
+import tightaudit as ta
+
+TRIES = 7
+KEYS = np.random.default_rng(0).random(1_000_000)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def in_sorts(work: Callable[[], object]) -> float:
+    work()
+    return median(seconds(work) / seconds(lambda: np.argsort(KEYS, kind="stable")) for _ in range(TRIES))
+
+
+def peak_megabytes(work: Callable[[], object]) -> float:
+    tracemalloc.start()
+    work()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 1e6
+
+
+def bound(family: ta.Family, n: int, method: str) -> Callable[[], object]:
+    """A full bound at r = n/5, from as many errors as the member at 1 makes on average."""
+    released = n // 5
+    errors = round(ta.expected_errors(family.member(1.0), n=n, released=released))
+    evidence = ta.Evidence(n, released, errors)
+    return lambda: ta.lower_bound(evidence, family, delta=1e-5, method=method)
+
+
+def import_ratio() -> float:
+    def start(code: str) -> float:
+        return seconds(lambda: subprocess.run([sys.executable, "-c", code], check=True))
+
+    bare = median(start("pass") for _ in range(TRIES))
+    return median(
+        (start("import tightaudit") - bare) / (start("import numpy, scipy.stats") - bare)
+        for _ in range(TRIES)
+    )
+
+
+def main() -> None:
+    print(
+        f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}, "
+        f"tightaudit {ta.__version__}"
+    )
+    rows = [
+        ("exact", ta.Gaussian.family(), 0.4),
+        ("exact", ta.SubsampledGaussian.family(q=0.5), 1.0),
+        ("exact", ta.Laplace.family(), None),
+        ("exact", ta.ApproxDP.family(delta=1e-5), None),
+        ("order-statistics", ta.Gaussian.family(), 10.0),
+    ]
+    print(
+        "\nfull bound at n=10⁶, r=2·10⁵\n"
+        f"{'method':17} {'family':28} {'sorts':>7} {'limit':>6} {'peak MB':>8}"
+    )
+    for method, family, limit in rows:
+        work = bound(family, 10**6, method)
+        shown = "" if limit is None else f"{limit:g}"
+        print(f"{method:17} {family!s:28} {in_sorts(work):7.3f} {shown:>6} {peak_megabytes(work):8.1f}")
+    print("\nexact Gaussian bound as n grows, r = n/5")
+    for exponent in range(4, 10):
+        print(f"n=10^{exponent}  {in_sorts(bound(ta.Gaussian.family(), 10**exponent, 'exact')):.3f} sorts")
+    print(f"\nimport tightaudit: {import_ratio():.2f} of importing numpy and scipy.stats (limit 2)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""How much does a differentially private algorithm really leak? Lower bounds on ε from a single run."""
+
+from tightaudit.bounds import Bound, lower_bound
+from tightaudit.errors import InputError
+from tightaudit.game import Coins, Evidence, draw_coins, release
+from tightaudit.pvalues.base import p_value
+from tightaudit.pvalues.bits import Bits
+from tightaudit.pvalues.exact import Exact, expected_errors
+from tightaudit.pvalues.order_statistics import OrderStatistics
+from tightaudit.tradeoffs.approximate import ApproxDP
+from tightaudit.tradeoffs.base import BasePair, Family, TradeOff
+from tightaudit.tradeoffs.gaussian import Gaussian
+from tightaudit.tradeoffs.laplace import Laplace
+from tightaudit.tradeoffs.privacy_loss import PrivacyLoss
+from tightaudit.tradeoffs.subsampled import SubsampledGaussian
+from tightaudit.tradeoffs.tabulated import Tabulated
+from tightaudit.tradeoffs.text import null
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ApproxDP",
+    "BasePair",
+    "Bits",
+    "Bound",
+    "Coins",
+    "Evidence",
+    "Exact",
+    "Family",
+    "Gaussian",
+    "InputError",
+    "Laplace",
+    "OrderStatistics",
+    "PrivacyLoss",
+    "SubsampledGaussian",
+    "Tabulated",
+    "TradeOff",
+    "draw_coins",
+    "expected_errors",
+    "lower_bound",
+    "null",
+    "p_value",
+    "release",
+]

@@ -1,0 +1,6 @@
+"""`python -m tightaudit` is the command line."""
+
+from tightaudit.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""What every p-value method is: a configured, frozen object that says what it assumes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tightaudit.errors import InputError
+from tightaudit.game import Evidence
+from tightaudit.registry import Registry
+from tightaudit.tradeoffs.base import TradeOff
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """The beliefs a p-value rests on, beyond the claim itself."""
+
+    independent_outcomes: bool
+    """Whether each canary's outcome must depend on its own bit and its own noise alone."""
+    claims: str
+    """Which claims the method covers."""
+    evidence: str
+    """What the evidence has to be like."""
+    caveat: str | None = None
+    """Where the method is known to reject true claims too often although its assumptions hold."""
+
+
+class Method(ABC):
+    """How likely are so few errors if the claim holds? One answer per method.
+
+    >>> import tightaudit as ta
+    >>> ta.Exact().assumes.independent_outcomes
+    True
+    """
+
+    name: ClassVar[str]
+    assumes: ClassVar[Assumptions]
+    reference: ClassVar[str]
+
+    @abstractmethod
+    def p_value(self, claim: TradeOff, evidence: Evidence) -> float:
+        """Probability, under the claim, of at most the errors seen (or an upper bound on it)."""
+
+
+METHODS: Registry[type[Method]] = Registry("method")
+
+
+def resolve(method: str | Method) -> Method:
+    """A method by name with its default options, or a configured one as it is.
+
+    >>> resolve("exact").name
+    'exact'
+    """
+    if isinstance(method, Method):
+        return method
+    if not isinstance(method, str):
+        raise InputError("method", method, "a name or a configured method")
+    return METHODS[method]()
+
+
+def p_value(evidence: Evidence, claim: TradeOff, *, method: str | Method = "exact") -> float:
+    """The probability of so few errors under the claim, by the chosen method.
+
+    >>> import tightaudit as ta
+    >>> evidence = ta.Evidence(n=1000, released=200, errors=15)
+    >>> round(ta.p_value(evidence, ta.Gaussian(1.0)), 6)
+    0.009153
+    """
+    if not isinstance(evidence, Evidence):
+        raise InputError("evidence", evidence, "an Evidence")
+    if not isinstance(claim, TradeOff):
+        raise InputError("claim", claim, "a claim with all its parameters, such as Gaussian(1.0)")
+    return resolve(method).p_value(claim, evidence)

@@ -1,0 +1,90 @@
+"""(ε, δ)-DP, the claim that assumes no shape, and randomized response, the mechanism that attains it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from tightaudit import checks
+from tightaudit.checks import FloatArray
+from tightaudit.tradeoffs.base import Family, TradeOff, text_form
+from tightaudit.tradeoffs.registry import TRADEOFFS
+
+
+@TRADEOFFS.register("approx-dp", "randomized-response")
+@dataclass(frozen=True, init=False, repr=False)
+class ApproxDP(TradeOff):
+    """(ε, δ)-differential privacy; also the channel of randomized response that reveals a bit at rate δ.
+
+    The privacy loss is ±ε with mass 1-δ and ±∞ with mass δ, so f is the largest of 0, 1-δ-e^ε·α and
+    e^-ε·(1-δ-α).
+
+    >>> ApproxDP(epsilon=1.0, delta=0.01).epsilon(0.01)
+    1.0
+    """
+
+    claimed_epsilon: float
+    claimed_delta: float
+    name = "approx-dp"
+    parameter_names = ("epsilon", "delta")
+
+    def __init__(self, epsilon: float, delta: float) -> None:
+        # `epsilon` and `delta` are already the names of the privacy curve's two readings.
+        object.__setattr__(self, "claimed_epsilon", checks.at_least_zero("epsilon", epsilon))
+        object.__setattr__(self, "claimed_delta", checks.probability("delta", delta))
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        return {"epsilon": self.claimed_epsilon, "delta": self.claimed_delta}
+
+    @classmethod
+    def _family(cls, free: str, fixed: dict[str, float]) -> Family:
+        if free != "epsilon":
+            return super()._family(free, fixed)
+        delta = checks.probability("delta", fixed["delta"])
+        return Family(
+            text=text_form(cls.name, {"delta": delta}),
+            parameter=free,
+            member=lambda epsilon: cls(epsilon, delta),
+            most_private=cls(0.0, delta),
+            least_private=cls(0.0, 1.0),
+            delta=delta,
+        )
+
+    @property
+    def top_kinks(self) -> FloatArray:
+        return np.array([self.claimed_delta] if 0 < self.claimed_delta < 1 else [])
+
+    def top_error_mass(self, top: FloatArray) -> FloatArray:
+        return np.maximum(top - self.claimed_delta, 0) * expit(-self.claimed_epsilon)
+
+    def top_error_probability(self, top: FloatArray) -> FloatArray:
+        return np.where(top > self.claimed_delta, expit(-self.claimed_epsilon), 0.0)
+
+    def slope(self, alpha: FloatArray) -> FloatArray:
+        steep = alpha < (1 - self.claimed_delta) * expit(-self.claimed_epsilon)
+        flat = alpha < 1 - self.claimed_delta
+        return np.select([steep, flat], [-np.exp(self.claimed_epsilon), -np.exp(-self.claimed_epsilon)], 0.0)
+
+    def _f(self, alpha: FloatArray) -> FloatArray:
+        near_zero = 1 - self.claimed_delta - np.exp(self.claimed_epsilon) * alpha
+        near_one = np.exp(-self.claimed_epsilon) * (1 - self.claimed_delta - alpha)
+        return np.maximum(0.0, np.maximum(near_zero, near_one))
+
+    def _inverse(self, beta: FloatArray) -> FloatArray:
+        return self._f(beta)
+
+    def _delta(self, epsilon: FloatArray) -> FloatArray:
+        excess = -np.expm1(np.minimum(epsilon - self.claimed_epsilon, 0)) * expit(self.claimed_epsilon)
+        return self.claimed_delta + (1 - self.claimed_delta) * excess
+
+    def _epsilon(self, delta: float) -> float:
+        if delta < self.claimed_delta:
+            return math.inf
+        if delta >= self._delta(np.asarray(0.0)):
+            return 0.0
+        excess = (delta - self.claimed_delta) / (1 - self.claimed_delta)
+        return max(0.0, self.claimed_epsilon + math.log1p(-excess / expit(self.claimed_epsilon)))

@@ -1,0 +1,215 @@
+"""One step of DP-SGD: the Gaussian mechanism on a record that takes part with probability q."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from tightaudit import checks
+from tightaudit.checks import FloatArray
+from tightaudit.errors import InputError
+from tightaudit.numerics.inversion import solve_decreasing
+from tightaudit.tradeoffs.approximate import ApproxDP
+from tightaudit.tradeoffs.base import Family, TradeOff, text_form
+from tightaudit.tradeoffs.gaussian import Gaussian
+from tightaudit.tradeoffs.privacy_loss import PrivacyLoss
+from tightaudit.tradeoffs.registry import TRADEOFFS
+
+_SQRT_2PI = math.sqrt(2 * math.pi)
+_UNDERFLOW = 40.0
+
+
+@TRADEOFFS.register("subsampled-gaussian")
+@dataclass(frozen=True, repr=False)
+class SubsampledGaussian(TradeOff):
+    """N(0, 1) against (1-q)·N(0, 1) + q·N(μ, 1), in both directions.
+
+    The privacy loss L(y) = ln(1-q+q·e^(μy-μ²/2)) increases with y and stays above ln(1-q), so the most
+    confident guesses are all for "in".
+
+    The two directions of the privacy curve: with Q = (1-q)P + qR and γ = e^ε,
+    δ(Q|P) = q·δ_μ(ln((γ-1+q)/q)) and δ(P|Q) = c·δ_μ(ln(γq/c)), c = 1-γ(1-q). Since c ≤ q and
+    γq² - (γ-1+q)·c = (γ-1)²(1-q) ≥ 0, the first is the larger at every ε ≥ 0.
+
+    >>> round(SubsampledGaussian(mu=0.8, q=0.5).epsilon(1e-7), 4)
+    3.3852
+    """
+
+    mu: float
+    q: float
+    name = "subsampled-gaussian"
+    parameter_names = ("mu", "q")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", checks.positive("mu", self.mu))
+        object.__setattr__(self, "q", _rate(self.q))
+
+    @classmethod
+    def _family(cls, free: str, fixed: dict[str, float]) -> Family:
+        if free == "q":
+            mu = checks.positive("mu", fixed["mu"])
+            return Family(
+                text=text_form(cls.name, {"mu": mu}),
+                parameter=free,
+                member=lambda q: cls(mu, q),
+                most_private=ApproxDP(0.0, 0.0),
+                least_private=Gaussian(mu),
+                upper=1.0,
+            )
+        q = _rate(fixed["q"])
+        # As μ grows, taking part shows for certain and not taking part is all that protects.
+        exposed = PrivacyLoss([math.log1p(-q), math.inf], [1 - q, q]) if q < 1 else ApproxDP(0.0, 1.0)
+        return Family(
+            text=text_form(cls.name, {"q": q}),
+            parameter=free,
+            member=lambda mu: cls(mu, q),
+            most_private=ApproxDP(0.0, 0.0),
+            least_private=exposed,
+        )
+
+    def top_error_mass(self, top: FloatArray) -> FloatArray:
+        low, high = self._cuts(top)
+        guessed_out = (1 - self.q) * ndtr(low) + self.q * ndtr(low - self.mu)
+        return 0.5 * (ndtr(-high) + guessed_out)
+
+    def top_error_probability(self, top: FloatArray) -> FloatArray:
+        exponent = self.mu * self._cuts(top)[1] - self.mu**2 / 2
+        # 1/(1+e^L) with e^L = 1-q+q·e^exponent, divided through by e^exponent.
+        fade = np.exp(-exponent)
+        return fade / ((2 - self.q) * fade + self.q)
+
+    def _cuts(self, top: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The y below and above which a guess is among the share `top`: L(low) = -s and L(high) = s.
+
+        Losses above -ln(1-q) exist only on the upper side. Beyond them everything is a function of the
+        lower cut: there `high` hardly moves while `low` runs through most of the mass.
+        """
+        top = np.asarray(top)
+        low = np.where(top < 1, -np.inf, self.mu / 2)
+        high = np.where(top > 0, self.mu / 2, np.inf)
+        one_sided = self._mixture_mass(np.asarray(self._last_high), np.asarray(np.inf))
+        upper = (top > 0) & (top <= one_sided)
+        if upper.any():
+            high[upper] = self._upper_cut(top[upper])
+        both = (top > one_sided) & (top < 1)
+        if both.any():
+            low[both] = self._lower_cut(top[both], float(one_sided))
+            high[both] = self._mirror(low[both])[0]
+        return low, high
+
+    @property
+    def _last_high(self) -> float:
+        """The y above with the loss -ln(1-q): beyond it there is no mirror image below."""
+        if self.q == 1:
+            return math.inf
+        return math.log((2 - self.q) / (1 - self.q)) / self.mu + self.mu / 2
+
+    def _upper_cut(self, top: FloatArray) -> FloatArray:
+        log_top = np.log(top)
+
+        def residual(y: FloatArray) -> tuple[FloatArray, FloatArray]:
+            above = self._mixture_mass(y, np.full_like(y, np.inf))
+            return np.log(above) - log_top, -self._mixture_density(y) / above
+
+        # (q/2)·Φ(μ-y) ≤ M(y, ∞) ≤ Φ(μ-y) brackets the root.
+        start = self.mu - ndtri(np.minimum(2 * top / self.q, 1.0))
+        start = np.maximum(start, -ndtri(np.minimum(top / (1 - self.q / 2), 1.0)))
+        return solve_decreasing(residual, start, self.mu - ndtri(top), start)
+
+    def _lower_cut(self, top: FloatArray, one_sided: float) -> FloatArray:
+        log_excess, log_rest = np.log(top - one_sided), np.log1p(-top)
+        from_top = top <= 0.5
+
+        def residual(negated: FloatArray) -> tuple[FloatArray, FloatArray]:
+            low = -negated
+            high, high_slope = self._mirror(low)
+            excess = self._mixture_mass(np.full_like(low, -np.inf), low)
+            excess = excess + self._mixture_mass(high, np.full_like(high, self._last_high))
+            between = self._mixture_mass(low, high)
+            rise = self._mixture_density(low) - self._mixture_density(high) * high_slope
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gap = np.where(from_top, np.log(excess) - log_excess, log_rest - np.log(between))
+                return gap, -rise / np.where(from_top, excess, between)
+
+        # M(-∞, low) ≤ top bounds the root on one side; on the other, Φ has underflowed.
+        least = np.maximum(-self.mu / 2, -ndtri(np.minimum(top / (1 - self.q / 2), 1.0)))
+        # Around μ/2 both cuts move apart at the same rate.
+        with np.errstate(divide="ignore"):
+            linear = 0.5 * (1 - top) / self._mixture_density(np.asarray(self.mu / 2)) - self.mu / 2
+        start = np.where(from_top, least, np.clip(linear, least, _UNDERFLOW))
+        return -solve_decreasing(residual, least, np.full_like(top, _UNDERFLOW), start)
+
+    def _mirror(self, low: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The y above with the loss -L(low), for low ≤ μ/2, and its derivative in `low`."""
+        exponent = self.mu * low - self.mu**2 / 2
+        shrink = np.expm1(exponent)
+        scale = 1 + self.q * shrink
+        # 1-q+q·e^z₊ = 1/(1-q+q·e^z), solved for z₊; q = 1 leaves z₊ = -z.
+        log_ratio = np.log1p(-shrink / scale) if self.q < 1 else -exponent
+        derivative = -np.exp(exponent) / (scale * (scale - shrink)) if self.q < 1 else -np.ones_like(low)
+        return log_ratio / self.mu + self.mu / 2, derivative
+
+    def _mixture_mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Mass of (P+Q)/2 between two points."""
+        rate = self.q / 2
+        return (1 - rate) * _normal_mass(low, high) + rate * _normal_mass(low - self.mu, high - self.mu)
+
+    def _mixture_density(self, y: FloatArray) -> FloatArray:
+        rate = self.q / 2
+        return ((1 - rate) * np.exp(-0.5 * y**2) + rate * np.exp(-0.5 * (y - self.mu) ** 2)) / _SQRT_2PI
+
+    def slope(self, alpha: FloatArray) -> FloatArray:
+        return -(1 - self.q) + self.q * Gaussian(self.mu).slope(alpha)
+
+    def _f(self, alpha: FloatArray) -> FloatArray:
+        return (1 - self.q) * (1 - alpha) + self.q * Gaussian(self.mu).f(alpha)
+
+    def _inverse(self, beta: FloatArray) -> FloatArray:
+        beta = np.asarray(beta)
+        alpha = np.where(beta > 0, 0.0, 1.0)
+        inner = (beta > 0) & (beta < 1)
+        if inner.any():
+            log_beta = np.log(beta[inner])
+
+            def residual(negated_cut: FloatArray) -> tuple[FloatArray, FloatArray]:
+                missed = (1 - self.q) * ndtr(-negated_cut) + self.q * ndtr(-negated_cut - self.mu)
+                out = np.exp(-0.5 * negated_cut**2)
+                taken = np.exp(-0.5 * (negated_cut + self.mu) ** 2)
+                density = ((1 - self.q) * out + self.q * taken) / _SQRT_2PI
+                return np.log(missed) - log_beta, -density / missed
+
+            edge = -ndtri(beta[inner])
+            alpha[inner] = ndtr(solve_decreasing(residual, edge - self.mu, edge, edge - self.q * self.mu))
+        return alpha
+
+    def _delta(self, epsilon: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            amplified = np.where(
+                epsilon < 700, np.log1p(np.expm1(np.minimum(epsilon, 700)) / self.q), epsilon - np.log(self.q)
+            )
+        return self.q * np.asarray(Gaussian(self.mu).delta(amplified))
+
+    def _epsilon(self, delta: float) -> float:
+        if delta >= self.q:
+            return 0.0
+        unsampled = Gaussian(self.mu).epsilon(delta / self.q)
+        if unsampled > 700:
+            return unsampled + math.log(self.q)
+        return math.log1p(self.q * math.expm1(unsampled))
+
+
+def _rate(q: object) -> float:
+    expected = "a sampling rate in (0, 1]"
+    value = checks.number("q", q, expected)
+    if not 0 < value <= 1:
+        raise InputError("q", q, expected)
+    return value
+
+
+def _normal_mass(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Φ(high) - Φ(low), taken on the side of 0 where both are small."""
+    flip = low > 0
+    return np.where(flip, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))

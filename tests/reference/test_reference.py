@@ -1,0 +1,72 @@
+"""Numbers from two implementations that share nothing with this one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tightaudit as ta
+
+HERE = Path(__file__).parent
+CASES: dict[str, list[dict[str, Any]]] = json.loads((HERE / "cases.json").read_text())
+HIGH_PRECISION: list[dict[str, Any]] = json.loads((HERE / "high_precision.json").read_text())
+
+
+def claim_of(text: str) -> ta.TradeOff:
+    claim = ta.null(text)
+    assert isinstance(claim, ta.TradeOff)
+    return claim
+
+
+def evidence_of(case: dict[str, Any]) -> ta.Evidence:
+    return ta.Evidence(n=case["n"], released=case["released"], errors=case["errors"])
+
+
+@pytest.mark.parametrize("case", CASES["p_values"], ids=lambda case: case["null"])
+def test_p_values_of_the_reference(case: dict[str, Any]) -> None:
+    claim, evidence = claim_of(case["null"]), evidence_of(case)
+    assert ta.p_value(evidence, claim, method="exact") == pytest.approx(case["exact"], rel=1e-10)
+    if "order-statistics" in case:
+        p = ta.p_value(evidence, claim, method="order-statistics")
+        assert p == pytest.approx(case["order-statistics"], rel=5e-6)
+    if "expected_errors" in case:
+        mean = ta.expected_errors(claim, n=case["n"], released=case["released"])
+        assert mean == pytest.approx(case["expected_errors"], rel=1e-6)
+
+
+@pytest.mark.parametrize("case", CASES["bounds"], ids=lambda case: case["family"])
+def test_bounds_of_the_reference(case: dict[str, Any]) -> None:
+    family = ta.null(case["family"], delta=case["delta"])
+    assert isinstance(family, ta.Family)
+    for method in ("exact", "order-statistics"):
+        if method not in case:
+            continue
+        bound = ta.lower_bound(
+            evidence_of(case), family, delta=case["delta"], confidence=case["confidence"], method=method
+        )
+        assert bound.epsilon == pytest.approx(case[method], abs=1e-5)
+        if method == "exact":
+            assert bound.parameter == pytest.approx(case["parameter"], abs=1e-6)
+
+
+@pytest.mark.parametrize("case", HIGH_PRECISION, ids=lambda case: f"{case['null']}-{case['released']}")
+def test_exact_against_thirty_digits(case: dict[str, Any]) -> None:
+    """`high_precision.py` integrates over the outcome with mpmath; p goes down to 1e-14."""
+    p = ta.p_value(evidence_of(case), claim_of(case["null"]), method="exact")
+    assert p == pytest.approx(float(case["exact"]), rel=1e-11)
+
+
+def test_worked_example_of_the_method() -> None:
+    """Gaussian family, n=1000, r=100, u=10, δ=1e-5: 3.1645."""
+    bound = ta.lower_bound(ta.Evidence(1000, 100, 10), ta.Gaussian.family(), delta=1e-5)
+    assert bound.epsilon == pytest.approx(3.1645, abs=5e-5)
+
+
+def test_chernoff_falls_below_exact_at_very_small_levels() -> None:
+    """Why order-statistics is not for tiny levels: μ=4, n=r=10⁴, u=160 gives 5e-7 against 1.1e-6."""
+    evidence, claim = ta.Evidence(10_000, 10_000, 160), ta.Gaussian(4.0)
+    assert ta.p_value(evidence, claim, method="order-statistics") == pytest.approx(5e-7, rel=0.1)
+    assert ta.p_value(evidence, claim, method="exact") == pytest.approx(1.1e-6, rel=0.05)

@@ -1,0 +1,65 @@
+"""The text form of claims, and errors that point at the place."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conftest import CLAIMS
+
+import tightaudit as ta
+
+
+@pytest.mark.parametrize("claim", [c for c in CLAIMS if c.parameter_names], ids=str)
+def test_text_form_is_read_back(claim: ta.TradeOff) -> None:
+    assert ta.null(str(claim)) == claim
+
+
+def test_spaces_aliases_and_order_do_not_matter() -> None:
+    assert ta.null(" subsampled-gaussian ( q = .5 , mu = 1e0 ) ") == ta.SubsampledGaussian(1.0, 0.5)
+    assert ta.null("randomized-response(epsilon=1,delta=0)") == ta.ApproxDP(1.0, 0.0)
+    assert str(ta.null("gaussian()")) == "gaussian"
+
+
+def test_delta_is_filled_in_for_approx_dp_only() -> None:
+    family = ta.null("approx-dp", delta=0.01)
+    assert isinstance(family, ta.Family)
+    assert family.delta == 0.01
+    assert ta.null("approx-dp(epsilon=2)", delta=0.01) == ta.ApproxDP(2.0, 0.01)
+    gaussian = ta.null("gaussian", delta=0.01)
+    assert isinstance(gaussian, ta.Family)
+    assert gaussian.delta is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the name of a claim at column 1, found the end"),
+        ("gauss(mu=1)", "null=gauss: expected one of"),
+        ("gaussian(mu=x)", "a number for mu at column 13, found 'x'"),
+        ("gaussian(mu=)", "a number for mu at column 13, found ')'"),
+        ("gaussian(mu=1", "',' or ')' at column 14, found the end"),
+        ("gaussian(mu 1)", "'=' after mu at column 13, found '1'"),
+        ("gaussian(mu=1,)", "a parameter's name at column 15, found ')'"),
+        ("gaussian(mu=1) x", "nothing more at column 16, found 'x'"),
+        ("gaussian mu=1", "'(' or nothing more at column 10, found 'mu'"),
+        ("gaussian(mu=1,mu=2)", "each parameter once at column 15, found 'mu'"),
+        ("gaussian(sigma=1)", "a parameter of gaussian (mu) at column 10, found 'sigma'"),
+        ("gaussian(mu=1e999)", "a finite number for mu at column 13, found '1e999'"),
+        ("gaussian(mu=nan)", "a number for mu at column 13, found 'nan'"),
+        ("gaussian(mu=$)", "a number for mu at column 13, found '$'"),
+        ("gaussian(mu=0)", "mu=0.0: expected a number above 0"),
+        ("gaussian(mu=-1)", "mu=-1.0: expected a number above 0"),
+        ("laplace(mu=-1)", "mu=-1.0: expected a number above 0"),
+        ("subsampled-gaussian(mu=1,q=0)", "q=0.0: expected a sampling rate in (0, 1]"),
+        ("subsampled-gaussian(mu=1,q=1.5)", "q=1.5: expected a sampling rate in (0, 1]"),
+        ("approx-dp(epsilon=-1,delta=0)", "epsilon=-1.0: expected a number of at least 0"),
+        ("approx-dp(epsilon=1,delta=1.1)", "delta=1.1: expected a number in [0, 1]"),
+        ("approx-dp(epsilon=1)", "family=approx-dp: expected a claim that can be searched over delta"),
+        ("approx-dp", "one parameter left out, not epsilon and delta"),
+        ("subsampled-gaussian", "one parameter left out, not mu and q"),
+    ],
+)
+def test_errors_point_at_the_place(text: str, message: str) -> None:
+    with pytest.raises(ta.InputError) as caught:
+        ta.null(text)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
