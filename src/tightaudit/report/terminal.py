@@ -21,7 +21,7 @@ def bounds_table(bounds: Sequence[Bound], *, true_epsilon: float) -> Table:
     """
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("method", no_wrap=True)
-    table.add_column("outcomes taken as")
+    table.add_column("assumes")
     for heading in ("released", "errors", "ε at least", "of true ε"):
         table.add_column(heading, justify="right")
     for bound in bounds:
@@ -29,7 +29,7 @@ def bounds_table(bounds: Sequence[Bound], *, true_epsilon: float) -> Table:
         reached = "" if bound.epsilon is None else f"{100 * bound.epsilon / true_epsilon:.0f}%"
         table.add_row(
             bound.method.name,
-            "independent" if independent else "any",
+            "independence" if independent else "nothing",
             f"{bound.evidence.released:,}",
             f"{bound.evidence.errors:,}",
             bound.status if bound.epsilon is None else rounded_down(bound.epsilon),

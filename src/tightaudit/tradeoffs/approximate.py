@@ -74,9 +74,6 @@ class ApproxDP(TradeOff):
         near_one = np.exp(-self.claimed_epsilon) * (1 - self.claimed_delta - alpha)
         return np.maximum(0.0, np.maximum(near_zero, near_one))
 
-    def _inverse(self, beta: FloatArray) -> FloatArray:
-        return self._f(beta)
-
     def _delta(self, epsilon: FloatArray) -> FloatArray:
         excess = -np.expm1(np.minimum(epsilon - self.claimed_epsilon, 0)) * expit(self.claimed_epsilon)
         return self.claimed_delta + (1 - self.claimed_delta) * excess

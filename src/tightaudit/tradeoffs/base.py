@@ -148,8 +148,9 @@ class TradeOff(ABC):
     @abstractmethod
     def _f(self, alpha: FloatArray) -> FloatArray: ...
 
-    @abstractmethod
-    def _inverse(self, beta: FloatArray) -> FloatArray: ...
+    def _inverse(self, beta: FloatArray) -> FloatArray:
+        """The same as f, for a claim that is symmetric in P and Q."""
+        return self._f(beta)
 
     @abstractmethod
     def _delta(self, epsilon: FloatArray) -> FloatArray: ...

@@ -87,9 +87,6 @@ class Gaussian(TradeOff):
     def _f(self, alpha: FloatArray) -> FloatArray:
         return ndtr(-ndtri(alpha) - self.mu)
 
-    def _inverse(self, beta: FloatArray) -> FloatArray:
-        return self._f(beta)
-
     def _delta(self, epsilon: FloatArray) -> FloatArray:
         # Φ(-a) - e^ε·Φ(-b) with e^ε·φ(b) = φ(a): written with Mills' ratio nothing overflows, and
         # for a > 0 the difference is taken between two numbers of ordinary size.

@@ -75,9 +75,6 @@ class Laplace(TradeOff):
         flat = math.exp(-self.mu) * (1 - alpha)
         return np.select([alpha < math.exp(-self.mu) / 2, alpha <= 0.5], [steep, curved], flat)
 
-    def _inverse(self, beta: FloatArray) -> FloatArray:
-        return self._f(beta)
-
     def _delta(self, epsilon: FloatArray) -> FloatArray:
         return -np.expm1(np.minimum(epsilon - self.mu, 0) / 2)
 
