@@ -8,6 +8,7 @@ import numpy as np
 
 import tightaudit as ta
 from tightaudit.checks import FloatArray
+from tightaudit.tradeoffs.published_sampling import PublishedSampling
 
 
 def laplace_like(alpha: FloatArray) -> FloatArray:
@@ -32,6 +33,8 @@ CLAIMS: list[ta.TradeOff] = [
     ta.SubsampledGaussian(0.8, 0.5),
     ta.SubsampledGaussian(3.0, 0.001),
     ta.SubsampledGaussian(10.0, 0.3),
+    PublishedSampling(1.0, 0.2),
+    PublishedSampling(3.0, 1.0),
     ta.Tabulated([0.0, 0.1, 0.4, 1.0], [0.9, 0.5, 0.2, 0.0]),
     ta.Tabulated.from_function(laplace_like),
     ta.PrivacyLoss([2.0, 0.5, -0.5, -2.0, math.inf], [0.2, 0.3, 0.3, 0.02, 0.18]),
@@ -45,4 +48,6 @@ FAMILIES: list[ta.Family] = [
     ta.SubsampledGaussian.family(q=0.5),
     ta.SubsampledGaussian.family(q=0.01),
     ta.SubsampledGaussian.family(mu=2.0),
+    PublishedSampling.family(q=0.3),
+    PublishedSampling.family(mu=2.0),
 ]

@@ -34,7 +34,7 @@ def test_pvalue_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert result["p_value"] == pytest.approx(0.009152775668181944, rel=1e-9)
     assert result["expected_errors"] == pytest.approx(26.26742, rel=1e-6)
     assert result["null"] == "gaussian(mu=1)"
-    assert result["assumes"] == {"independent_outcomes": True}
+    assert result["assumes"]["independent_outcomes"] is True
     assert (result["n"], result["released"], result["errors"]) == (1000, 200, 15)
     assert result["version"] == tightaudit.__version__
 
@@ -51,7 +51,7 @@ def test_bound_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert result["epsilon"] == pytest.approx(4.239365560741798, abs=1e-5)
     assert result["parameter"] == pytest.approx(0.9727215672544713, abs=1e-6)
     assert (result["status"], result["parameter_name"]) == ("bounded", "mu")
-    assert result["assumes"] == {"independent_outcomes": True, "family": "gaussian"}
+    assert result["assumes"]["family"] == "gaussian"
 
 
 @pytest.mark.parametrize("text", ["approx-dp", "approx-dp(delta=0.01)", "randomized-response"])

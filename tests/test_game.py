@@ -131,6 +131,13 @@ GOOD: dict[str, Any] = {"scores": [1.0, 2.0], "members": [0, 1], "released": 1}
         ({"scores": []}, "scores=array of shape (0,)"),
         ({"scores": [[1.0, 2.0]]}, "scores=array of shape (1, 2)"),
         ({"scores": ["a", "b"]}, "real numbers"),
+        ({"scores": [[1.0, 2.0], [3.0]]}, "rows of equal length"),
+        ({"scores": np.ma.array([1.0, 2.0], mask=[True, False])}, "without a mask"),
+        ({"scores": [True, False]}, "real numbers"),
+        ({"guessing": np.array([1.0, 2.0])}, "guessing="),
+        ({"score_ids": [1, None], "member_ids": [1, 2]}, "score_ids=None: expected an id that is also in"),
+        ({"score_ids": [[1], [2]], "member_ids": [1, 2]}, "a sequence of ids"),
+        ({"score_ids": 5, "member_ids": [1, 2]}, "a sequence of ids"),
         ({"scores": [1 + 2j, 0]}, "real numbers"),
         ({"members": [0, 2]}, "members=2.0: expected 0 or 1 (position 1)"),
         ({"members": [0.5, 1]}, "members=0.5: expected 0 or 1 (position 0)"),
@@ -174,12 +181,19 @@ def test_bad_input_is_turned_away(change: dict[str, Any], message: str) -> None:
         (10, "5", 1, "released=5"),
         (10, 5, float("nan"), "errors=nan"),
         (10, 0, 0, "released=0"),
+        (10**16, 5, 0, "n=10000000000000000: expected at most 1e+15"),
     ],
 )
 def test_impossible_counts(n: Any, released: Any, errors: Any, message: str) -> None:
     with pytest.raises(ta.InputError) as caught:
         ta.Evidence(n=n, released=released, errors=errors)
     assert message in str(caught.value)
+
+
+def test_a_count_too_long_to_print() -> None:
+    with pytest.raises(ta.InputError) as caught:
+        ta.Evidence(10**5000, 5, 0)
+    assert "n=a int too long to print: expected at most" in str(caught.value)
 
 
 def test_counts_cannot_be_released_anew() -> None:
@@ -192,6 +206,23 @@ def test_errors_by_rank_must_fit_the_counts() -> None:
         ta.Evidence(3, 2, 1, np.array([True, False]))
     with pytest.raises(ta.InputError, match="errors=0"):
         ta.Evidence(2, 1, 0, np.array([True, False]))
+
+
+def test_errors_by_rank_cannot_change_afterwards() -> None:
+    mine = np.array([True, False, True])
+    evidence = ta.Evidence(3, 1, 1, mine)
+    mine[0] = False
+    assert evidence.release(1).errors == 1
+    assert evidence.errors_by_rank is not None
+    with pytest.raises(ValueError, match="read-only"):
+        evidence.errors_by_rank[0] = False
+
+
+def test_how_guesses_were_made_is_checked() -> None:
+    with pytest.raises(ta.InputError, match="guessing=1"):
+        ta.Evidence(3, 1, 1, guessing="1")  # type: ignore[arg-type]
+    with pytest.raises(ta.InputError, match="seed=-1"):
+        ta.Evidence(3, 1, 1, seed=-1)
 
 
 def test_numpy_integers_are_counts() -> None:

@@ -3,15 +3,20 @@
 from tightaudit.bounds import Bound, lower_bound
 from tightaudit.errors import InputError
 from tightaudit.game import Coins, Evidence, draw_coins, release
+from tightaudit.manyruns import ManyRuns, many_runs
+from tightaudit.pvalues.any_dependence import AnyDependence
 from tightaudit.pvalues.base import p_value
 from tightaudit.pvalues.bits import Bits
 from tightaudit.pvalues.exact import Exact, expected_errors
+from tightaudit.pvalues.fdp_recursion import FdpRecursion
 from tightaudit.pvalues.order_statistics import OrderStatistics
+from tightaudit.pvalues.steinke import Steinke
 from tightaudit.tradeoffs.approximate import ApproxDP
 from tightaudit.tradeoffs.base import BasePair, Family, TradeOff
 from tightaudit.tradeoffs.gaussian import Gaussian
 from tightaudit.tradeoffs.laplace import Laplace
 from tightaudit.tradeoffs.privacy_loss import PrivacyLoss
+from tightaudit.tradeoffs.published_sampling import PublishedSampling
 from tightaudit.tradeoffs.subsampled import SubsampledGaussian
 from tightaudit.tradeoffs.tabulated import Tabulated
 from tightaudit.tradeoffs.text import null
@@ -19,6 +24,7 @@ from tightaudit.tradeoffs.text import null
 __version__ = "0.1.0"
 
 __all__ = [
+    "AnyDependence",
     "ApproxDP",
     "BasePair",
     "Bits",
@@ -27,17 +33,22 @@ __all__ = [
     "Evidence",
     "Exact",
     "Family",
+    "FdpRecursion",
     "Gaussian",
     "InputError",
     "Laplace",
+    "ManyRuns",
     "OrderStatistics",
     "PrivacyLoss",
+    "PublishedSampling",
+    "Steinke",
     "SubsampledGaussian",
     "Tabulated",
     "TradeOff",
     "draw_coins",
     "expected_errors",
     "lower_bound",
+    "many_runs",
     "null",
     "p_value",
     "release",

@@ -12,13 +12,12 @@ from scipy.optimize import brentq
 from tightaudit import checks
 from tightaudit.errors import InputError
 from tightaudit.game import Evidence
-from tightaudit.pvalues.base import Method, p_value, resolve
+from tightaudit.pvalues.base import Method, resolve
 from tightaudit.tradeoffs.base import Family, TradeOff
 
 Status = Literal["bounded", "none-rejected", "all-rejected"]
 
-_PRECISION = 1e-8
-_MAX_DOUBLINGS = 60
+_MAX_DOUBLINGS = 9
 _SMALLEST = 1e-9
 _FAR = 40.0
 
@@ -61,6 +60,11 @@ class Bound:
                 "the family does not describe this mechanism"
             )
         return f"ε ≥ {rounded_down(self.epsilon or 0.0)} at δ={self.delta:g} with {sure} ({self.beliefs})"
+
+    @property
+    def remark(self) -> str | None:
+        """What a reader should know about how the bound was computed, if anything."""
+        return self.method.remark(self.evidence)
 
     @property
     def beliefs(self) -> str:
@@ -117,20 +121,18 @@ def lower_bound(
         return Bound(epsilon, parameter, status, delta, confidence, family, chosen, evidence)
 
     def excess(claim: TradeOff) -> float:
-        """Ln of the p-value over the level: not positive means rejected."""
-        p = p_value(evidence, claim, method=chosen)
-        return (math.log(p) if p > 0 else -math.inf) - math.log(level)
+        return chosen.excess(claim, evidence, level)
 
     if excess(family.most_private) > 0:
         return result("none-rejected", 0.0, None)
     if excess(family.least_private) <= 0:
         return result("all-rejected", None, None)
-    parameter = _least_private_rejected(family, excess)
+    parameter = _least_private_rejected(family, excess, chosen.resolution)
     claim = family.member(parameter) if parameter > 0 else family.most_private
     return result("bounded", claim.epsilon(delta), parameter)
 
 
-def _least_private_rejected(family: Family, excess: Callable[[TradeOff], float]) -> float:
+def _least_private_rejected(family: Family, excess: Callable[[TradeOff], float], resolution: float) -> float:
     """The largest parameter found rejected, for a family whose limits are rejected and not rejected."""
 
     def at(parameter: float) -> float:
@@ -140,7 +142,7 @@ def _least_private_rejected(family: Family, excess: Callable[[TradeOff], float])
     for _ in range(_MAX_DOUBLINGS):
         if at(high) > 0:
             break
-        low, high = high, 2 * high if math.isinf(family.upper) else (high + family.upper) / 2
+        low, high = high, 2 * high if math.isinf(family.upper) else 0.5 * (high + family.upper)
     else:
         raise ArithmeticError(f"no member of the family {family} is accepted, although its limit is")
     while low == 0 and high > _SMALLEST:
@@ -150,8 +152,8 @@ def _least_private_rejected(family: Family, excess: Callable[[TradeOff], float])
             low = high / 2
     if low == 0:
         return low
-    root = float(brentq(at, low, high, xtol=_PRECISION * low, rtol=_PRECISION))
-    step = _PRECISION * root
+    root = float(brentq(at, low, high, xtol=resolution * low, rtol=resolution))
+    step = resolution * root
     while root > low and at(root) > 0:
         root, step = max(low, root - step), 2 * step
     return root

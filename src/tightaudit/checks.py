@@ -13,9 +13,15 @@ from tightaudit.errors import InputError
 
 FloatArray = NDArray[np.float64]
 
+LARGEST_COUNT = 10**15
+"""Doubles tell neighbouring integers apart to somewhat beyond this."""
+LARGEST_EPSILON = 700.0
+"""e^ε is a double up to here."""
+LARGEST_MU = 1e6
 
-def count(name: str, value: object, *, minimum: int = 0) -> int:
-    """An integer of at least `minimum`; booleans and floats are not counts.
+
+def count(name: str, value: object, *, minimum: int = 0, maximum: int = LARGEST_COUNT) -> int:
+    """An integer from `minimum` to `maximum`; booleans and floats are not counts.
 
     >>> count("errors", 3)
     3
@@ -29,7 +35,14 @@ def count(name: str, value: object, *, minimum: int = 0) -> int:
         raise InputError(name, value, expected) from None
     if number < minimum:
         raise InputError(name, value, expected)
+    if number > maximum:
+        raise InputError(name, value, f"at most {maximum:.0e}")
     return number
+
+
+def seed(value: object) -> int:
+    """A seed: an integer from 0 to 2^128."""
+    return count("seed", value, maximum=2**128)
 
 
 def number(name: str, value: object, expected: str = "a finite number") -> float:
@@ -38,32 +51,36 @@ def number(name: str, value: object, expected: str = "a finite number") -> float
     >>> number("threshold", 1)
     1.0
     """
-    if isinstance(value, bool | np.bool_ | str | bytes):
+    if isinstance(value, bool | np.bool_ | str | bytes | np.ndarray | np.complexfloating):
         raise InputError(name, value, expected)
     try:
         result = float(cast("SupportsFloat", value))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(name, value, expected) from None
     if not math.isfinite(result):
         raise InputError(name, value, expected)
     return result
 
 
-def positive(name: str, value: object) -> float:
-    """A finite number above 0."""
+def positive(name: str, value: object, *, maximum: float) -> float:
+    """A number above 0 and not above `maximum`."""
     expected = "a number above 0"
     result = number(name, value, expected)
     if result <= 0:
         raise InputError(name, value, expected)
+    if result > maximum:
+        raise InputError(name, value, f"at most {maximum:g}")
     return result
 
 
-def at_least_zero(name: str, value: object) -> float:
-    """A finite number that is 0 or more."""
+def privacy_loss(name: str, value: object) -> float:
+    """An ε from 0 to 700."""
     expected = "a number of at least 0"
     result = number(name, value, expected)
     if result < 0:
         raise InputError(name, value, expected)
+    if result > LARGEST_EPSILON:
+        raise InputError(name, value, f"at most {LARGEST_EPSILON:g}")
     return result
 
 
@@ -72,6 +89,15 @@ def probability(name: str, value: object) -> float:
     expected = "a number in [0, 1]"
     result = number(name, value, expected)
     if not 0 <= result <= 1:
+        raise InputError(name, value, expected)
+    return result
+
+
+def rate(name: str, value: object) -> float:
+    """A sampling rate in (0, 1]."""
+    expected = "a sampling rate in (0, 1]"
+    result = number(name, value, expected)
+    if not 0 < result <= 1:
         raise InputError(name, value, expected)
     return result
 
@@ -87,14 +113,24 @@ def confidence(value: object) -> float:
 
 def array(name: str, values: ArrayLike) -> FloatArray:
     """Real numbers as float64, of any shape, NaN excluded (infinities are the caller's business)."""
-    raw: NDArray[Any] = np.asarray(values)
-    if raw.dtype.kind not in "biuf":
+    raw = plain_array(name, values)
+    if raw.dtype.kind not in "iuf":
         raise InputError(name, f"array of {raw.dtype}", "real numbers")
     result = raw.astype(np.float64, copy=False)
     missing = np.isnan(result)
     if missing.any():
         raise InputError(name, "nan", f"numbers (first NaN at position {int(np.argmax(missing))})")
     return result
+
+
+def plain_array(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Whatever was given as a NumPy array, unless it is ragged or masked."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputError(name, "a masked array", "an array without a mask")
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise InputError(name, values, "rows of equal length") from None
 
 
 def vector(name: str, values: ArrayLike) -> FloatArray:

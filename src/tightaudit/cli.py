@@ -1,23 +1,33 @@
-"""The command line: `tightaudit pvalue`, `bound` and `demo`."""
+"""The command line: `tightaudit pvalue`, `bound`, `many-runs`, `calibrate` and `demo`."""
 
 from __future__ import annotations
 
+import io
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import tightaudit
 from tightaudit.bounds import Bound, lower_bound
+from tightaudit.calibration import calibrate
 from tightaudit.demo import CANARIES, run_demo
 from tightaudit.errors import InputError
 from tightaudit.game import Evidence
+from tightaudit.manyruns import many_runs
+from tightaudit.mechanisms.base import MECHANISMS
+from tightaudit.mechanisms.base import mechanism as read_mechanism
 from tightaudit.pvalues.base import METHODS, Method, p_value, resolve
 from tightaudit.pvalues.exact import expected_errors
 from tightaudit.pvalues.order_statistics import OrderStatistics
-from tightaudit.report.terminal import bounds_table
+from tightaudit.report.calibration import calibration_fields, calibration_view, finite_or_none
+from tightaudit.report.terminal import bounds_table, many_runs_table
 from tightaudit.tradeoffs.base import Family, TradeOff
 from tightaudit.tradeoffs.registry import TRADEOFFS
 from tightaudit.tradeoffs.text import null as read_null
@@ -35,6 +45,10 @@ app = typer.Typer(
 
 def _null_names(incomplete: str) -> list[str]:
     return [name for name in TRADEOFFS if name.startswith(incomplete)]
+
+
+def _mechanism_names(incomplete: str) -> list[str]:
+    return [name for name in MECHANISMS if name.startswith(incomplete)]
 
 
 def _method_names(incomplete: str) -> list[str]:
@@ -134,7 +148,7 @@ def pvalue(
         f"{errors:,} errors among {released:,} released of {n:,} guesses; "
         f"independent channels of {claim} make {mean:,.4g} on average."
     )
-    _print_caveat(chosen)
+    _print_notes(chosen, evidence)
 
 
 @app.command()
@@ -171,7 +185,7 @@ def bound(
     print(result)
     if result.status == "bounded" and result.parameter is not None:
         print(f"rejected up to {family.parameter} = {result.parameter:.6g}")
-    _print_caveat(chosen)
+    _print_notes(chosen, evidence)
 
 
 @app.command()
@@ -209,6 +223,115 @@ def demo(
     )
 
 
+@app.command("many-runs")
+def many_runs_command(
+    fp: Annotated[int, typer.Option("--fp", parser=_count, metavar="COUNT", help="False positives.")],
+    negatives: Annotated[int, typer.Option(parser=_count, metavar="COUNT", help="Runs without the canary.")],
+    fn: Annotated[int, typer.Option("--fn", parser=_count, metavar="COUNT", help="False negatives.")],
+    positives: Annotated[int, typer.Option(parser=_count, metavar="COUNT", help="Runs with the canary.")],
+    delta: Delta,
+    confidence: Confidence = 0.95,
+    as_json: AsJson = False,
+) -> None:
+    """The classics: lower bounds on ε from many runs with one guess each.
+
+    [bold]Example[/bold]
+
+    tightaudit many-runs --fp 50 --negatives 1000 --fn 100 --positives 1000 --delta 1e-5
+    """
+    result = many_runs(
+        false_positives=fp,
+        negatives=negatives,
+        false_negatives=fn,
+        positives=positives,
+        delta=delta,
+        confidence=confidence,
+    )
+    if as_json:
+        # At δ = 0 no Gaussian mechanism has a finite ε, and JSON has no infinity.
+        finite = {key: finite_or_none(value) for key, value in asdict(result).items()}
+        _print_json({**finite, "version": tightaudit.__version__})
+        return
+    Console(highlight=False).print(many_runs_table(result))
+
+
+@app.command("calibrate")
+def calibrate_command(
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            help=f"What to audit, as in 'gaussian(mu=1)'. Known: {', '.join(MECHANISMS)}.",
+            autocompletion=_mechanism_names,
+        ),
+    ],
+    n: Guesses,
+    released: Released,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="A method; repeat it for several. All by default.", autocompletion=_method_names),
+    ] = None,
+    claim: Annotated[
+        str | None, typer.Option(help="The claim to test, by default the one the mechanism satisfies.")
+    ] = None,
+    level: Annotated[
+        list[float] | None,
+        typer.Option(parser=_number, metavar="NUMBER", help="Nominal level; repeat it for several."),
+    ] = None,
+    repetitions: Annotated[int, typer.Option(parser=_count, metavar="COUNT", help="Audits.")] = 10_000,
+    delta: Annotated[
+        float, typer.Option(parser=_number, metavar="NUMBER", help="The δ of the mean bounds.")
+    ] = 1e-5,
+    confidence: Confidence = 0.95,
+    bounds: Annotated[bool, typer.Option(help="Also mean bounds beside the true ε; takes longer.")] = True,
+    seed: Annotated[int, typer.Option(parser=_count, metavar="COUNT", help="Seed of everything.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes; -1 takes all cores.")] = -1,
+    as_json: AsJson = False,
+) -> None:
+    """How often does a method reject a claim that is true? Repeated audits of a known mechanism.
+
+    [bold]Examples[/bold]
+
+    tightaudit calibrate --mechanism 'gaussian(mu=1)' --n 1000 --released 200
+
+    tightaudit calibrate --mechanism 'shared-score(claim=gaussian(mu=1))' --n 200 --released 200 --no-bounds
+    """
+    tested = None if claim is None else read_null(claim)
+    if isinstance(tested, Family):
+        raise InputError("claim", claim, f"a claim with all its parameters; {tested.parameter} is missing")
+    with _progress_bar("auditing") as progress:
+        result = calibrate(
+            read_mechanism(mechanism),
+            n=n,
+            released=released,
+            methods=method or None,
+            claim=tested,
+            levels=level or (0.05,),
+            repetitions=repetitions,
+            delta=delta,
+            confidence=confidence,
+            bounds=bounds,
+            seed=seed,
+            workers=workers,
+            progress=progress,
+        )
+    if as_json:
+        _print_json(calibration_fields(result) | {"version": tightaudit.__version__})
+        return
+    console = Console(highlight=False)
+    for part in calibration_view(result):
+        console.print(part)
+
+
+@contextmanager
+def _progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal, nothing in a pipe."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
 def _configured(method: str, tail: str | None) -> Method:
     if tail is None:
         return resolve(method)
@@ -224,8 +347,13 @@ def _setting(null: TradeOff | Family, method: Method, evidence: Evidence) -> dic
     return {
         "null": str(null),
         "method": method.name,
-        "assumes": {"independent_outcomes": method.assumes.independent_outcomes},
+        "assumes": {
+            "independent_outcomes": method.assumes.independent_outcomes,
+            "claims": method.assumes.claims,
+            "evidence": method.assumes.evidence,
+        },
         "caveat": method.assumes.caveat,
+        "remark": method.remark(evidence),
         "reference": method.reference,
         "n": evidence.n,
         "released": evidence.released,
@@ -248,9 +376,11 @@ def _bound_fields(bound: Bound) -> dict[str, Any]:
     }
 
 
-def _print_caveat(method: Method) -> None:
+def _print_notes(method: Method, evidence: Evidence) -> None:
     if method.assumes.caveat is not None:
         print(f"caution: {method.name} {method.assumes.caveat}")
+    if (remark := method.remark(evidence)) is not None:
+        print(f"note: {remark}")
 
 
 def _print_json(fields: dict[str, Any]) -> None:
@@ -259,6 +389,9 @@ def _print_json(fields: dict[str, Any]) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; bad input is one line on standard error and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without Greek letters still gets the numbers
     try:
         code = app(args=arguments, prog_name="tightaudit", standalone_mode=False)
     except typer.TyperException as error:
@@ -267,6 +400,8 @@ def main(arguments: list[str] | None = None) -> None:
         _fail(str(error), BAD_INPUT)
     except ArithmeticError as error:
         _fail(f"the computation failed: {error}", FAILED)
+    except OSError as error:
+        _fail(f"the output could not be written: {error}", FAILED)
     except typer.Abort:
         _fail("stopped", FAILED)
     else:

@@ -24,5 +24,8 @@ class InputError(ValueError):
 
 def _shown(value: object) -> str:
     """The value on one line, short enough that the rest of the message is read too."""
-    text = " ".join((value if isinstance(value, str) else repr(value)).split())
+    try:
+        text = " ".join((value if isinstance(value, str) else repr(value)).split())
+    except ValueError:  # an integer with more digits than Python is willing to print
+        text = f"a {type(value).__name__} too long to print"
     return text if len(text) <= 80 else text[:77] + "..."

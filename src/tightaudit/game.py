@@ -64,8 +64,13 @@ class Evidence:
             raise InputError("errors", errors, f"at most released={released}")
         for name, value in (("n", n), ("released", released), ("errors", errors)):
             object.__setattr__(self, name, value)
+        if self.guessing is not None:
+            _require_rule(self.guessing, self.threshold)
+        if self.seed is not None:
+            checks.seed(self.seed)
         if self.errors_by_rank is not None:
-            by_rank = _bits("errors_by_rank", self.errors_by_rank)
+            by_rank = _bits("errors_by_rank", self.errors_by_rank).copy()
+            by_rank.flags.writeable = False
             if by_rank.size != n:
                 raise InputError("errors_by_rank", f"{by_rank.size} values", f"one per guess, n={n}")
             if int(np.count_nonzero(by_rank[:released])) != errors:
@@ -103,7 +108,7 @@ def draw_coins(n: int, *, seed: int | None = None) -> Coins:
     True
     """
     number = checks.count("n", n, minimum=1)
-    chosen = secrets.randbits(63) if seed is None else checks.count("seed", seed)
+    chosen = secrets.randbits(63) if seed is None else checks.seed(seed)
     return Coins(members=_stream(chosen, _COIN_STREAM).random(number) < 0.5, seed=chosen)
 
 
@@ -138,12 +143,8 @@ def release(
         bits = bits[_matching_positions(score_ids, member_ids, score.size, bits.size)]
     if bits.size != score.size:
         raise InputError("members", f"{bits.size} values", f"one per score, {score.size}")
-    if guessing not in get_args(Guessing):
-        raise InputError("guessing", guessing, f"one of {', '.join(get_args(Guessing))}")
-    if (threshold is None) == (guessing == "threshold"):
-        raise InputError("threshold", threshold, "a number if, and only if, guessing='threshold'")
-    cut = None if threshold is None else checks.number("threshold", threshold)
-    chosen = checks.count("seed", seed)
+    cut = _require_rule(guessing, threshold)
+    chosen = checks.seed(seed)
     rng = _stream(chosen, _TIE_STREAM)
     if cut is not None:
         by_rank = _threshold_errors(score, bits, cut, rng)
@@ -157,12 +158,21 @@ def release(
     return evidence.release(released)
 
 
+def _require_rule(guessing: object, threshold: object) -> float | None:
+    """The threshold as a number, if the rule is known and has one."""
+    if not isinstance(guessing, str) or guessing not in get_args(Guessing):
+        raise InputError("guessing", guessing, f"one of {', '.join(get_args(Guessing))}")
+    if (threshold is None) == (guessing == "threshold"):
+        raise InputError("threshold", threshold, "a number if, and only if, guessing='threshold'")
+    return None if threshold is None else checks.number("threshold", threshold)
+
+
 def _stream(seed: int, stream: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(entropy=seed, spawn_key=(stream,)))
 
 
 def _bits(name: str, values: ArrayLike) -> BoolArray:
-    raw: NDArray[Any] = np.asarray(values)
+    raw = checks.plain_array(name, values)
     if raw.dtype == np.bool_ and raw.ndim == 1 and raw.size:
         return raw
     number = checks.vector(name, raw)
@@ -216,9 +226,9 @@ def _matching_positions(
         raise InputError(missing, None, "ids on both sides, or on neither")
     wanted, offered = _ids("score_ids", score_ids, scores), _ids("member_ids", member_ids, members)
     position = {key: index for index, key in enumerate(offered)}
-    unmatched = next((key for key in wanted if key not in position), None)
-    if unmatched is not None:
-        raise InputError("score_ids", unmatched, "an id that is also in member_ids")
+    for key in wanted:
+        if key not in position:
+            raise InputError("score_ids", key, "an id that is also in member_ids")
     if len(offered) > len(wanted):
         extra = set(offered) - set(wanted)
         raise InputError("member_ids", next(key for key in offered if key in extra), "an id with a score")
@@ -226,7 +236,11 @@ def _matching_positions(
 
 
 def _ids(name: str, ids: Sequence[Hashable] | NDArray[Any], size: int) -> list[Hashable]:
-    keys: list[Hashable] = list(ids.tolist() if isinstance(ids, np.ndarray) else ids)
+    try:
+        keys: list[Hashable] = list(ids.tolist() if isinstance(ids, np.ndarray) else ids)
+        set(keys)
+    except TypeError:
+        raise InputError(name, ids, "a sequence of ids such as strings or integers") from None
     if len(keys) != size:
         raise InputError(name, f"{len(keys)} ids", f"one per value, {size}")
     seen: set[Hashable] = set()

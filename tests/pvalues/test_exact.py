@@ -109,6 +109,38 @@ def test_large_counts_approach_the_normal_law(n: int) -> None:
         assert p == pytest.approx(tail, rel=40 / math.sqrt(spread))
 
 
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize("n", [2, 10, 1000, 10**9, 10**15])
+def test_one_guess_errs_as_often_as_expected(claim: ta.TradeOff, n: int) -> None:
+    """With one guess released, the mean number of errors is one minus the probability of none."""
+    p = ta.p_value(ta.Evidence(n, 1, 0), claim)
+    assert 1 - p == pytest.approx(ta.expected_errors(claim, n=n, released=1), rel=1e-7, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("mu", "q", "n", "released", "errors", "p"),
+    [
+        # Where the two sides of the channel meet and p jumps: integrated over the score, with mpmath.
+        (5.0, 0.95, 10**4, 4750, 2, 0.00552),
+        (6.0, 0.95, 10**5, 47_500, 8, 0.0216),
+        (4.0, 0.9, 10**5, 41_900, 230, 0.0884),
+        (5.0, 0.999, 10**6, 483_649, 0, 1.308e-33),
+        (0.1, 0.05, 10**9, 1, 0, 0.51016),
+    ],
+)
+def test_subsampled_where_its_two_sides_meet(
+    mu: float, q: float, n: int, released: int, errors: int, p: float
+) -> None:
+    evidence = ta.Evidence(n, released, errors)
+    assert ta.p_value(evidence, ta.SubsampledGaussian(mu, q)) == pytest.approx(p, rel=3e-3)
+
+
+def test_deep_tail_at_a_billion() -> None:
+    """3.2342203e-125 by mpmath."""
+    p = ta.p_value(ta.Evidence(10**9, 5 * 10**8, 0), ta.Gaussian(5.0))
+    assert p == pytest.approx(3.2342203e-125, rel=1e-6)
+
+
 def test_bits_needs_every_guess() -> None:
     with pytest.raises(ta.InputError, match="released=5: expected all n=10"):
         ta.p_value(ta.Evidence(10, 5, 1), ta.Gaussian(1.0), method="bits")

@@ -73,6 +73,42 @@ def test_channel_gives_back_the_privacy_curve(claim: ta.TradeOff) -> None:
 
 
 @EVERY_CLAIM
+def test_symmetric_delta_is_the_mean_of_both_directions(claim: ta.TradeOff) -> None:
+    for epsilon in (0.0, 0.3, 1.0, 2.0):
+        scale = math.exp(epsilon)
+        forward = np.max(1 - scale * GRID - claim.f(GRID))
+        backward = np.max(1 - scale * GRID - claim.inverse(GRID))
+        mean = (max(forward, 0) + max(backward, 0)) / 2
+        assert claim.symmetric_delta(epsilon) == pytest.approx(mean, abs=5e-5)
+        assert claim.symmetric_delta(epsilon) <= claim.delta(epsilon) + 1e-15
+    assert np.all(np.diff(claim.curve_kinks) > 0)
+
+
+@EVERY_CLAIM
+def test_detection_curve_has_the_symmetric_delta(claim: ta.TradeOff) -> None:
+    """The largest TPR - e^ε·FPR along the curve is the δ of the relabelled pair; the curve is convex."""
+    curve = claim.detection_curve()
+    rates = np.unique(np.concatenate([np.linspace(0, 1, 4001), np.geomspace(1e-12, 0.01, 2000)]))
+    alarms = np.array([curve(float(rate)) for rate in rates])
+    assert alarms[0] == 0
+    assert np.all(np.diff(alarms) >= -1e-14)
+    assert np.all((alarms >= 0) & (alarms <= rates + 1e-12))
+    even = np.array([curve(float(rate)) for rate in np.linspace(0, 1, 501)])
+    assert np.all(np.diff(even, n=2) >= -1e-9)
+    for epsilon in (0.0, 0.3, 1.0, 2.0):
+        best = np.max(rates - math.exp(epsilon) * alarms)
+        assert best == pytest.approx(claim.symmetric_delta(epsilon), abs=3e-4)
+
+
+@pytest.mark.parametrize("claim", [ta.Gaussian(1.0), ta.Laplace(0.8), ta.ApproxDP(1.0, 0.05)], ids=str)
+def test_detection_polygon_lies_just_below_the_closed_form(claim: ta.TradeOff) -> None:
+    polygon, closed = ta.TradeOff.detection_curve(claim), claim.detection_curve()
+    for rate in (1e-9, 1e-4, 0.01, 0.2, 0.5, 0.7, 0.9, 0.999):
+        assert polygon(rate) <= closed(rate) * (1 + 1e-9) + 1e-15
+        assert polygon(rate) == pytest.approx(closed(rate), rel=1e-5, abs=1e-14)
+
+
+@EVERY_CLAIM
 def test_least_error_of_one_guess(claim: ta.TradeOff) -> None:
     """A(0) = min over α of (α + f(α))/2."""
     assert claim.error_mass(0.0) == pytest.approx(np.min(GRID + claim.f(GRID)) / 2, abs=5e-6)
@@ -115,6 +151,20 @@ def test_base_pair(claim: ta.TradeOff) -> None:
     middles = 0.2 + 0.5 * (np.arange(100_000) + 0.5) / 100_000
     mass = 0.5 * np.mean(pair.q_density(middles))
     assert mass == pytest.approx(pair.q_cdf(0.7) - pair.q_cdf(0.2), abs=2e-5)
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.1, 1.0, 3.0, 5.0, 10.0])
+@pytest.mark.parametrize("q", [0.001, 0.05, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0])
+def test_subsampled_channel_is_consistent_everywhere(mu: float, q: float) -> None:
+    """Each increment of A lies between p times the step at its two ends, and A/top never falls."""
+    claim = ta.SubsampledGaussian(mu, q)
+    top = np.unique(np.concatenate([np.geomspace(1e-40, 0.5, 1500), np.linspace(0.0005, 1, 1500)]))
+    mass, rate = claim.top_error_mass(top), claim.top_error_probability(top)
+    assert rate.max() <= 0.5 + 1e-12
+    assert np.all(np.diff(mass / top) >= -1e-12)
+    gain, step = np.diff(mass), np.diff(top)
+    assert np.all(gain >= rate[:-1] * step * (1 - 1e-6) - 2e-16)
+    assert np.all(gain <= rate[1:] * step * (1 + 1e-6) + 2e-16)
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=str)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import pytest
 from tests.conftest import CLAIMS
 
@@ -32,7 +35,7 @@ def test_delta_is_filled_in_for_approx_dp_only() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the name of a claim at column 1, found the end"),
+        ("", "a name such as gaussian at column 1, found the end"),
         ("gauss(mu=1)", "null=gauss: expected one of"),
         ("gaussian(mu=x)", "a number for mu at column 13, found 'x'"),
         ("gaussian(mu=)", "a number for mu at column 13, found ')'"),
@@ -48,6 +51,8 @@ def test_delta_is_filled_in_for_approx_dp_only() -> None:
         ("gaussian(mu=$)", "a number for mu at column 13, found '$'"),
         ("gaussian(mu=0)", "mu=0.0: expected a number above 0"),
         ("gaussian(mu=-1)", "mu=-1.0: expected a number above 0"),
+        ("gaussian(mu=1e7)", "mu=10000000.0: expected at most 1e+06"),
+        ("laplace(mu=701)", "mu=701.0: expected at most 700"),
         ("laplace(mu=-1)", "mu=-1.0: expected a number above 0"),
         ("subsampled-gaussian(mu=1,q=0)", "q=0.0: expected a sampling rate in (0, 1]"),
         ("subsampled-gaussian(mu=1,q=1.5)", "q=1.5: expected a sampling rate in (0, 1]"),
@@ -63,3 +68,25 @@ def test_errors_point_at_the_place(text: str, message: str) -> None:
         ta.null(text)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [10**400, 1j, "1", None, True, [1.0], float("nan")])
+def test_parameters_that_are_not_numbers(value: Any) -> None:
+    for make in (
+        ta.Gaussian,
+        ta.Laplace,
+        partial(ta.ApproxDP, delta=0.1),
+        partial(ta.SubsampledGaussian, 1.0),
+    ):
+        with pytest.raises(ta.InputError):
+            make(value)
+    with pytest.raises(ta.InputError):
+        ta.SubsampledGaussian.family(q=value)
+
+
+@pytest.mark.parametrize("claim", [ta.Gaussian(1e6), ta.Laplace(700.0), ta.ApproxDP(700.0, 0.1)], ids=str)
+def test_extreme_parameters_stay_finite(claim: ta.TradeOff) -> None:
+    assert claim.f(0.0) == pytest.approx(0.9 if isinstance(claim, ta.ApproxDP) else 1.0)
+    assert 0 <= claim.delta(1e200) <= 0.1
+    assert claim.epsilon(0.2) > 500
+    assert ta.p_value(ta.Evidence(10, 9, 1), claim) == pytest.approx(1)

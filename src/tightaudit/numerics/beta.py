@@ -1,4 +1,4 @@
-"""Integrals against a Beta law, accurate from n = 1 to beyond 10^9 at a cost that does not grow with n.
+"""Integrals against a Beta law, accurate for counts from 1 to 10^15 at a cost that does not grow with them.
 
 Everything is done in the logit x = ln(v/(1-v)) of the Beta variable v, as an offset from the point
 ln(a/b). There the density is log-concave and analytic up to both ends, and near its centre no
@@ -31,11 +31,35 @@ def _stirling_error(z: FloatArray) -> FloatArray:
 
 
 def _log_shape(a: FloatArray, b: FloatArray, offset: FloatArray) -> FloatArray:
-    """Ln of the density at `offset` relative to the density at offset 0; concave, 0 at its peak."""
+    """Ln of the density at `offset` relative to the density at offset 0; concave, 0 at its peak.
+
+    a·x - (a+b)·ln(1 + a/(a+b)·(e^x-1)), from the side of the smaller parameter. Where the logarithm is
+    small, the terms of first order, which cancel, are taken out of both parts.
+    """
     total = a + b
-    right = -b * offset - total * np.log1p(b / total * np.expm1(-np.maximum(offset, 0)))
-    left = a * offset - total * np.log1p(a / total * np.expm1(np.minimum(offset, 0)))
-    return np.where(offset > 0, right, left)
+    small = np.minimum(a, b)
+    share = small / total
+    toward = np.where(a <= b, offset, -offset)
+    change = share * np.expm1(np.minimum(toward, LARGEST_DROP))
+    near = np.abs(change) < 0.5
+    inner = -small * _exp_minus_line(np.where(near, toward, 0.0))
+    inner = inner - total * _log_minus_line(np.where(near, change, 0.0))
+    outer = small * toward - total * np.logaddexp(np.log1p(-share), np.log(share) + toward)
+    return np.where(near, inner, outer)
+
+
+def _exp_minus_line(x: FloatArray) -> FloatArray:
+    """e^x - 1 - x, without cancellation near 0."""
+    near = np.where(np.abs(x) < 0.01, x, 0.0)
+    series = near * near * np.polyval([1 / 5040, 1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2], near)
+    return np.where(np.abs(x) < 0.01, series, np.expm1(x) - x)
+
+
+def _log_minus_line(x: FloatArray) -> FloatArray:
+    """ln(1+x) - x, without cancellation near 0."""
+    near = np.where(np.abs(x) < 0.01, x, 0.0)
+    series = near * near * np.polyval([-1 / 8, 1 / 7, -1 / 6, 1 / 5, -1 / 4, 1 / 3, -1 / 2], near)
+    return np.where(np.abs(x) < 0.01, series, np.log1p(x) - x)
 
 
 def logit_density(a: FloatArray, b: FloatArray, offset: FloatArray) -> FloatArray:

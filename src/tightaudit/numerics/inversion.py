@@ -19,9 +19,12 @@ def solve_decreasing(
 ) -> FloatArray:
     """Roots of a decreasing function, one per entry, each inside its bracket [low, high].
 
-    Newton's step wherever it stays inside the bracket, bisection where it does not. SciPy's vectorised
-    bracketing solver (`scipy.optimize.elementwise.find_root`) takes ten times as long on the few hundred
-    points a p-value needs, because it cannot use the derivative.
+    The function is meant to be of order 1, such as the logarithm of a ratio: a root is taken as found once
+    a Newton step is tiny and the function small, or the bracket has closed.
+
+    Newton's step wherever it stays inside the bracket and the last one halved the function, else bisection.
+    SciPy's vectorised bracketing solver (`scipy.optimize.elementwise.find_root`) takes ten times as long on
+    the few hundred points a p-value needs, because it cannot use the derivative.
 
     >>> target = np.array([1.0, 2.0])
     >>> zeros, tens = np.zeros(2), np.full(2, 10.0)
@@ -29,6 +32,7 @@ def solve_decreasing(
     array([1.      , 1.414214])
     """
     low, high, x = low.copy(), high.copy(), start.copy()
+    before = np.full_like(x, np.inf)
     for _ in range(MAX_STEPS):
         residual, slope = residual_and_slope(x)
         right_of_root = residual < 0
@@ -37,10 +41,13 @@ def solve_decreasing(
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = x - residual / slope
         # Newton converges quadratically: after a step this small nothing is left to gain, and rounding
-        # may point just outside a bracket that has closed from one side only.
+        # may point just outside a bracket that has closed from one side only. A small step alone proves
+        # nothing where the slope is wrong for want of digits.
         settled = np.abs(newton - x) <= 1e-9 * np.maximum(np.abs(x), 1e-3)
-        inside = (newton > low) & (newton < high)
-        x = np.where(settled, np.clip(newton, low, high), np.where(inside, newton, 0.5 * (low + high)))
+        settled &= np.abs(residual) <= 1e-5
+        useful = (newton > low) & (newton < high) & (np.abs(residual) <= 0.5 * before)
+        before = np.abs(residual)
+        x = np.where(settled, np.clip(newton, low, high), np.where(useful, newton, 0.5 * (low + high)))
         if bool(np.all(settled | (high - low <= 4e-16 * np.abs(x)))):
             break
     return x

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+from scipy.special import ndtri
+
 from tightaudit.errors import InputError
 from tightaudit.game import Evidence
 from tightaudit.registry import Registry
@@ -37,10 +39,24 @@ class Method(ABC):
     name: ClassVar[str]
     assumes: ClassVar[Assumptions]
     reference: ClassVar[str]
+    resolution: ClassVar[float] = 1e-8
+    """How finely a family's parameter is worth searching, relative to itself."""
 
     @abstractmethod
     def p_value(self, claim: TradeOff, evidence: Evidence) -> float:
         """Probability, under the claim, of at most the errors seen (or an upper bound on it)."""
+
+    def excess(self, claim: TradeOff, evidence: Evidence, level: float) -> float:
+        """How far the p-value is above the level: not positive means rejected.
+
+        In normal quantiles, where it is nearly linear in a family's parameter. A method that can decide
+        at one level faster than it finds its p-value may return any number of the right sign.
+        """
+        return float(ndtri(self.p_value(claim, evidence)) - ndtri(level))
+
+    def remark(self, evidence: Evidence) -> str | None:  # noqa: ARG002
+        """What a reader of the result should know about how it was computed for evidence of this size."""
+        return None
 
 
 METHODS: Registry[type[Method]] = Registry("method")

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaincc, expit, logit
 
-from tightaudit import checks
 from tightaudit.checks import FloatArray
 from tightaudit.errors import InputError
 from tightaudit.game import Evidence
@@ -80,17 +80,25 @@ def expected_errors(claim: TradeOff, *, n: int, released: int) -> float:
     >>> round(ta.expected_errors(ta.Gaussian(1.0), n=1000, released=200), 6)
     26.267423
     """
-    n = checks.count("n", n, minimum=1)
-    released = checks.count("released", released, minimum=1)
-    if released > n:
-        raise InputError("released", released, f"at most n={n}")
+    if not isinstance(claim, TradeOff):
+        raise InputError("claim", claim, "a claim with all its parameters, such as Gaussian(1.0)")
+    sizes = Evidence(n=n, released=released, errors=0)
+    n, released = sizes.n, sizes.released
     if released == n:
         return n * float(claim.top_error_mass(np.asarray(1.0)))
-    cut = _Cut(n, released)
+    cut = _cut(n, released)
     edges, points = cut.panels(claim.top_kinks)
-    offsets, weights = panel_nodes(edges[:-1], edges[1:], points)
-    share = cut.share(offsets)
-    return released * float(np.sum(weights * cut.density(offsets) * claim.top_error_mass(share) / share))
+    panels = edges[:-1], edges[1:]
+    for _ in range(_MAX_SPLITS):
+        offsets, weights = panel_nodes(*panels, points)
+        share = cut.share(offsets)
+        values = cut.density(offsets) * claim.top_error_mass(share.ravel()).reshape(share.shape) / share
+        total = float(np.sum(weights * values))
+        rough = _rough(values, *panels, total)
+        if not rough.any():
+            break
+        panels = _split(*panels, rough)
+    return released * total
 
 
 class _Cut:
@@ -156,30 +164,43 @@ _error_rate = lru_cache(maxsize=256)(_ErrorRate)
 def _mixed_binomial_tail(claim: TradeOff, n: int, r: int, u: int) -> float:
     cut, target = _cut(n, r), _error_rate(r, u)
     edges, points = cut.panels(claim.top_kinks)
-    smoothness_test = _highest_terms(points)
-    starts, ends = edges[:-1], edges[1:]
-    rates = _error_rate_offsets(claim, cut, target, starts, ends, points)
+    panels = edges[:-1], edges[1:]
+    rates = _error_rate_offsets(claim, cut, target, *panels, points)
     for _ in range(_MAX_SPLITS):
-        offsets, weights = panel_nodes(starts, ends, points)
+        offsets, weights = panel_nodes(*panels, points)
         values = cut.density(offsets) * target.tails(rates.ravel()).reshape(rates.shape)
         total = float(np.sum(weights * values))
         coarse = rates[:, -1] - rates[:, 0] > _PANEL_WIDTH * target.spread
-        if points == _PANEL_POINTS:
-            ripple = np.abs(values @ smoothness_test).max(axis=1) * (ends - starts)
-            coarse |= ripple > _TOLERANCE * total
+        coarse |= _rough(values, *panels, total)
         if not coarse.any():
             break
-        at = np.flatnonzero(coarse)
-        middle = 0.5 * (starts[at] + ends[at])
-        first = _error_rate_offsets(claim, cut, target, starts[at], middle, points)
-        second = _error_rate_offsets(claim, cut, target, middle, ends[at], points)
-        rates[at] = first
-        rates = np.insert(rates, at + 1, second, axis=0)
-        old_ends = ends[at]
-        ends = ends.copy()
-        ends[at] = middle
-        starts, ends = np.insert(starts, at + 1, middle), np.insert(ends, at + 1, old_ends)
+        panels = _split(*panels, coarse)
+        # Rows move back by the number of panels split before them; each split one becomes two new rows.
+        kept = np.insert(rates, np.flatnonzero(coarse) + 1, 0.0, axis=0)
+        fresh = np.flatnonzero(coarse) + np.arange(np.count_nonzero(coarse))
+        fresh = np.concatenate([fresh, fresh + 1])
+        kept[fresh] = _error_rate_offsets(claim, cut, target, panels[0][fresh], panels[1][fresh], points)
+        rates = kept
     return min(1.0, total)
+
+
+def _rough(values: FloatArray, starts: FloatArray, ends: FloatArray, total: float) -> NDArray[np.bool_]:
+    """Panels on which the integrand is not yet a polynomial, judged by its highest Legendre terms.
+
+    Not asked where many kinks have cut the panels short: the integrand is smooth between kinks.
+    """
+    points = values.shape[1]
+    if points < _PANEL_POINTS:
+        return np.zeros(starts.size, dtype=np.bool_)
+    ripple = np.abs(values @ _highest_terms(points)).max(axis=1) * (ends - starts)
+    return ripple > _TOLERANCE * total
+
+
+def _split(starts: FloatArray, ends: FloatArray, chosen: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+    """The panels with each chosen one cut in two."""
+    at = np.flatnonzero(chosen)
+    middle = 0.5 * (starts[at] + ends[at])
+    return np.insert(starts, at + 1, middle), np.insert(ends, at, middle)
 
 
 def _error_rate_offsets(

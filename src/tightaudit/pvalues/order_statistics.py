@@ -59,7 +59,7 @@ class OrderStatistics(Method):
     reference = "Xiang, Wang, Xiao, Tian, Wang: Tight Privacy Audit in One Run, Theorem 3 and Proposition 1"
 
     def __post_init__(self) -> None:
-        if self.tail not in ("chernoff", "hoeffding"):
+        if not isinstance(self.tail, str) or self.tail not in ("chernoff", "hoeffding"):
             raise InputError("tail", self.tail, "'chernoff' or 'hoeffding'")
 
     def p_value(self, claim: TradeOff, evidence: Evidence) -> float:

@@ -1,13 +1,15 @@
-"""Bounds side by side, as a table on the terminal."""
+"""Bounds side by side, as tables on the terminal."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from tightaudit.bounds import Bound, rounded_down
+from tightaudit.manyruns import ManyRuns
 
 
 def bounds_table(bounds: Sequence[Bound], *, true_epsilon: float) -> Table:
@@ -35,4 +37,29 @@ def bounds_table(bounds: Sequence[Bound], *, true_epsilon: float) -> Table:
             bound.status if bound.epsilon is None else rounded_down(bound.epsilon),
             reached,
         )
+    return table
+
+
+def many_runs_table(result: ManyRuns) -> Table:
+    """One row per classic method.
+
+    >>> from tightaudit import many_runs
+    >>> counts = dict(false_positives=5, negatives=100, false_negatives=10, positives=100)
+    >>> many_runs_table(many_runs(**counts, delta=1e-5)).row_count
+    4
+    """
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("method", no_wrap=True)
+    table.add_column("ε at least", justify="right")
+    table.add_column("holds")
+    exactly = f"with {100 * result.confidence:g}% confidence at δ={result.delta:g}"
+    table.add_row("Clopper–Pearson", rounded_down(result.clopper_pearson), exactly)
+    gaussian = "infinite" if math.isinf(result.gdp) else rounded_down(result.gdp)
+    table.add_row(
+        "GDP", gaussian, f"{exactly}, if the mechanism is Gaussian; μ ≥ {rounded_down(result.gdp_mu)}"
+    )
+    table.add_row(
+        "Beta posterior", rounded_down(result.beta_posterior), "as a credible limit, Jeffreys priors"
+    )
+    table.add_row("log-Katz", rounded_down(result.log_katz), "approximately, for large counts")
     return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +34,7 @@ class ApproxDP(TradeOff):
 
     def __init__(self, epsilon: float, delta: float) -> None:
         # `epsilon` and `delta` are already the names of the privacy curve's two readings.
-        object.__setattr__(self, "claimed_epsilon", checks.at_least_zero("epsilon", epsilon))
+        object.__setattr__(self, "claimed_epsilon", checks.privacy_loss("epsilon", epsilon))
         object.__setattr__(self, "claimed_delta", checks.probability("delta", delta))
 
     @property
@@ -63,6 +64,18 @@ class ApproxDP(TradeOff):
 
     def top_error_probability(self, top: FloatArray) -> FloatArray:
         return np.where(top > self.claimed_delta, expit(-self.claimed_epsilon), 0.0)
+
+    @property
+    def curve_kinks(self) -> FloatArray:
+        return np.array([self.claimed_epsilon] if self.claimed_epsilon > 0 else [])
+
+    @property
+    def piecewise_linear(self) -> bool:
+        return True
+
+    def detection_curve(self) -> Callable[[float], float]:
+        shrink, delta = math.exp(-self.claimed_epsilon), self.claimed_delta
+        return lambda rate: max(0.0, shrink * (rate - delta), 1 - delta - (1 - rate) / shrink)
 
     def slope(self, alpha: FloatArray) -> FloatArray:
         steep = alpha < (1 - self.claimed_delta) * expit(-self.claimed_epsilon)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, overload
@@ -120,7 +121,7 @@ class TradeOff(ABC):
 
     @property
     def kinks(self) -> FloatArray:
-        """Quantiles t, ascending, where `error_mass` is not smooth: the edges of atoms.
+        """Quantiles t, ascending, where `error_mass` is not smooth, or only just: the edges of atoms.
 
         >>> import tightaudit as ta
         >>> ta.ApproxDP(epsilon=1.0, delta=0.25).kinks
@@ -141,6 +142,42 @@ class TradeOff(ABC):
     def top_error_probability(self, top: FloatArray) -> FloatArray:
         """p(1-top), for methods."""
 
+    @overload
+    def symmetric_delta(self, epsilon: float) -> float: ...
+    @overload
+    def symmetric_delta(self, epsilon: ArrayLike) -> FloatArray: ...
+    def symmetric_delta(self, epsilon: ArrayLike) -> float | FloatArray:
+        """Mean of δ in the two directions: the curve of the pair after relabelling the bit at random.
+
+        >>> import tightaudit as ta
+        >>> claim = ta.SubsampledGaussian(mu=1.0, q=0.5)
+        >>> round(claim.symmetric_delta(0.5), 6), round(claim.delta(0.5), 6)
+        (0.044551, 0.079945)
+        """
+        return _like_input(self._symmetric_delta(checks.within("epsilon", epsilon, 0, math.inf)))
+
+    @property
+    def curve_kinks(self) -> FloatArray:
+        """The ε > 0, ascending, where `symmetric_delta` is not smooth."""
+        return np.empty(0)
+
+    @property
+    def piecewise_linear(self) -> bool:
+        """Whether f is made of straight pieces: δ is linear in e^ε between 0 and the curve's kinks."""
+        return False
+
+    def detection_curve(self) -> Callable[[float], float]:
+        """The least false-positive rate at each true-positive rate, the bit relabelled at random.
+
+        Errs downwards where it is not exact, so that the mechanism looks less private.
+
+        >>> import tightaudit as ta
+        >>> round(ta.Gaussian(1.0).detection_curve()(0.5), 6)
+        0.158655
+        """
+        tops = np.concatenate([[0.0], np.geomspace(1e-300, 1e-12, 4000, endpoint=False), *_DENSE_TOPS])
+        return detection_polygon(tops, self.top_error_mass(tops), self.top_error_probability(tops))
+
     @abstractmethod
     def slope(self, alpha: FloatArray) -> FloatArray:
         """f'(alpha), any subgradient where f has a corner."""
@@ -157,6 +194,10 @@ class TradeOff(ABC):
 
     @abstractmethod
     def _epsilon(self, delta: float) -> float: ...
+
+    def _symmetric_delta(self, epsilon: FloatArray) -> FloatArray:
+        """The same as δ, for a claim that is symmetric in P and Q."""
+        return self._delta(epsilon)
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -181,11 +222,21 @@ class TradeOff(ABC):
             raise InputError(
                 cls.name, unknown[0], f"parameters among {', '.join(cls.parameter_names) or 'none'}"
             )
+        fixed = {name: checks.number(name, value) for name, value in fixed.items()}
         free = [name for name in cls.parameter_names if name not in fixed]
         if len(free) != 1:
             given = text_form(cls.name, fixed)
             raise InputError("family", given, f"one parameter left out, not {' and '.join(free) or 'none'}")
         return cls._family(free[0], fixed)
+
+    def own_family(self) -> Family:
+        """The family through this claim over its first parameter, the others as they are.
+
+        >>> import tightaudit as ta
+        >>> str(ta.SubsampledGaussian(mu=1.0, q=0.5).own_family())
+        'subsampled-gaussian(q=0.5)'
+        """
+        return self.family(**dict(list(self.parameters.items())[1:]))
 
     @classmethod
     def _family(cls, free: str, fixed: dict[str, float]) -> Family:
@@ -198,6 +249,47 @@ class TradeOff(ABC):
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         return f"{type(self).__name__}({inside})"
+
+
+_DENSE_TOPS = (
+    np.geomspace(1e-12, 0.5, 16_000, endpoint=False),
+    1 - np.geomspace(1e-12, 0.5, 8000)[::-1],
+    [1.0],
+)
+
+
+def detection_polygon(
+    tops: FloatArray, error_mass: FloatArray, error_probability: FloatArray | None = None
+) -> Callable[[float], float]:
+    """A detection curve from a channel: guesses among a share `top` are called positives.
+
+    That makes the false positives A(1-top) and the true ones top - A(1-top); past top = 1 the curve is
+    its own mirror image. With error probabilities the points are replaced by the meeting points of the
+    tangents there, which lie below the curve; without, the channel is linear between them.
+    """
+    hits, alarms = tops - error_mass, error_mass
+    if error_probability is not None:
+        slopes = error_probability / (1 - error_probability)
+        rise = np.diff(alarms) - slopes[:-1] * np.diff(hits)
+        turn = np.diff(slopes)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = np.where(turn > 0, np.diff(hits) - rise / turn, 0.0)
+        step = np.clip(step, 0.0, np.diff(hits))
+        hits = np.concatenate([[0.0], hits[:-1] + step, hits[-1:]])
+        alarms = np.concatenate([[0.0], alarms[:-1] + slopes[:-1] * step, alarms[-1:]])
+    x = np.append(hits, 1 - alarms[::-1])
+    y = np.append(alarms, 1 - hits[::-1])
+    keep = np.append(np.diff(x) > 0, True)
+    abscissae, ordinates = x[keep].tolist(), y[keep].tolist()
+
+    def curve(true_positive_rate: float) -> float:
+        if true_positive_rate >= abscissae[-1]:
+            return ordinates[-1]
+        at = bisect_right(abscissae, true_positive_rate) - 1
+        share = (true_positive_rate - abscissae[at]) / (abscissae[at + 1] - abscissae[at])
+        return ordinates[at] + share * (ordinates[at + 1] - ordinates[at])
+
+    return curve
 
 
 class BasePair:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from tightaudit.checks import FloatArray
-from tightaudit.tradeoffs.base import TradeOff
+from tightaudit.tradeoffs.base import TradeOff, detection_polygon
 
 MASS_TOLERANCE = 1e-9
 """How far masses may be from summing to 1 before they are taken for a mistake, not for rounding."""
@@ -54,6 +55,18 @@ class DiscretePair(TradeOff):
         scores = self._scores[np.clip(piece, 0, self._scores.size - 1)]
         return np.exp(-np.logaddexp(0.0, scores))
 
+    @property
+    def curve_kinks(self) -> FloatArray:
+        finite = self._scores[np.isfinite(self._scores)]
+        return np.unique(finite[finite > 0])
+
+    @property
+    def piecewise_linear(self) -> bool:
+        return True
+
+    def detection_curve(self) -> Callable[[float], float]:
+        return detection_polygon(self._top, self._top_errors)
+
     def slope(self, alpha: FloatArray) -> FloatArray:
         wide = self._p > 0
         ends = self._p_above[wide]
@@ -80,12 +93,18 @@ class DiscretePair(TradeOff):
         return (self._q_above, self._p_above), (self._p_below[:-1], self._q_below[:-1])
 
     def _delta(self, epsilon: FloatArray) -> FloatArray:
+        return np.maximum(*self._directed_deltas(epsilon))
+
+    def _symmetric_delta(self, epsilon: FloatArray) -> FloatArray:
+        return 0.5 * np.add(*self._directed_deltas(epsilon))
+
+    def _directed_deltas(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         factor = np.exp(np.minimum(np.asarray(epsilon, dtype=np.float64), 709.0)).ravel()
-        delta = np.zeros_like(factor)
-        for gained, paid in self._directions():
-            for index, scale in enumerate(factor):
-                delta[index] = max(delta[index], np.max(gained - scale * paid))
-        return delta.reshape(np.shape(epsilon))
+        forward, backward = (
+            np.array([max(0.0, np.max(gained - scale * paid)) for scale in factor]).reshape(np.shape(epsilon))
+            for gained, paid in self._directions()
+        )
+        return forward, backward
 
     def _epsilon(self, delta: float) -> float:
         epsilon = 0.0

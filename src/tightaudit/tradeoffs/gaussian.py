@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfcx, expit, ndtr, ndtri
+from scipy.special.cython_special import ndtri as scalar_ndtri
 
 from tightaudit import checks
 from tightaudit.checks import FloatArray
@@ -18,6 +20,8 @@ from tightaudit.tradeoffs.registry import TRADEOFFS
 
 _SQRT_HALF_PI = math.sqrt(math.pi / 2)
 _SQRT_2PI = math.sqrt(2 * math.pi)
+_SQRT_2 = math.sqrt(2)
+_FAR = 1e9
 
 
 @TRADEOFFS.register("gaussian")
@@ -34,7 +38,7 @@ class Gaussian(TradeOff):
     parameter_names = ("mu",)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", checks.positive("mu", self.mu))
+        object.__setattr__(self, "mu", checks.positive("mu", self.mu, maximum=checks.LARGEST_MU))
 
     @classmethod
     def _family(cls, free: str, fixed: dict[str, float]) -> Family:
@@ -80,6 +84,11 @@ class Gaussian(TradeOff):
                 score[part] = solve_decreasing(residual, low, half - ndtri(share / 2), low)
         return score
 
+    def detection_curve(self) -> Callable[[float], float]:
+        mu = self.mu
+        # Called many times on single numbers, where array functions spend their time on overhead.
+        return lambda rate: 0.5 * math.erfc((mu - scalar_ndtri(rate)) / _SQRT_2)
+
     def slope(self, alpha: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):
             return -np.exp(-self.mu * ndtri(alpha) - self.mu**2 / 2)
@@ -90,8 +99,8 @@ class Gaussian(TradeOff):
     def _delta(self, epsilon: FloatArray) -> FloatArray:
         # Φ(-a) - e^ε·Φ(-b) with e^ε·φ(b) = φ(a): written with Mills' ratio nothing overflows, and
         # for a > 0 the difference is taken between two numbers of ordinary size.
-        a = epsilon / self.mu - self.mu / 2
-        b = epsilon / self.mu + self.mu / 2
+        a = np.minimum(epsilon / self.mu, _FAR) - self.mu / 2
+        b = np.minimum(epsilon / self.mu, _FAR) + self.mu / 2
         density = np.exp(-0.5 * a * a) / _SQRT_2PI
         inside = np.maximum(ndtr(-a) - density * _mills(b), 0)
         tail = density * (_mills(np.maximum(a, 0)) - _mills(b))
@@ -104,6 +113,8 @@ class Gaussian(TradeOff):
             return 0.0
         # δ(ε) ≤ Φ(μ/2 - ε/μ), so the root lies at or below this ε.
         high = self.mu**2 / 2 - self.mu * float(ndtri(delta))
+        if self._log_delta(high) >= math.log(delta):  # by rounding, for a huge μ
+            return high
         return float(
             brentq(lambda e: self._log_delta(e) - math.log(delta), 0.0, high, xtol=1e-14, rtol=1e-14)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +30,7 @@ class Laplace(TradeOff):
     parameter_names = ("mu",)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", checks.positive("mu", self.mu))
+        object.__setattr__(self, "mu", checks.positive("mu", self.mu, maximum=checks.LARGEST_EPSILON))
 
     @classmethod
     def _family(cls, free: str, fixed: dict[str, float]) -> Family:
@@ -58,8 +59,24 @@ class Laplace(TradeOff):
         return np.where(top <= self._atom, top * expit(-self.mu), spread)
 
     def top_error_probability(self, top: FloatArray) -> FloatArray:
-        score = 2 * np.arcsinh((1 - top) * math.exp(min(self.mu, 1400.0) / 2))
+        score = 2 * np.arcsinh((1 - top) * math.exp(self.mu / 2))
         return expit(-np.minimum(score, self.mu))
+
+    @property
+    def curve_kinks(self) -> FloatArray:
+        return np.array([self.mu])
+
+    def detection_curve(self) -> Callable[[float], float]:
+        shrink = math.exp(-self.mu)
+
+        def curve(rate: float) -> float:
+            if rate <= 0.5:
+                return shrink * rate
+            if 1 - rate >= shrink / 2:
+                return shrink / (4 * (1 - rate))
+            return 1 - (1 - rate) / shrink
+
+        return curve
 
     def slope(self, alpha: FloatArray) -> FloatArray:
         steep = alpha < math.exp(-self.mu) / 2

@@ -10,7 +10,6 @@ from scipy.special import ndtr, ndtri
 
 from tightaudit import checks
 from tightaudit.checks import FloatArray
-from tightaudit.errors import InputError
 from tightaudit.numerics.inversion import solve_decreasing
 from tightaudit.tradeoffs.approximate import ApproxDP
 from tightaudit.tradeoffs.base import Family, TradeOff, text_form
@@ -20,6 +19,7 @@ from tightaudit.tradeoffs.registry import TRADEOFFS
 
 _SQRT_2PI = math.sqrt(2 * math.pi)
 _UNDERFLOW = 40.0
+_EXP_UNDERFLOW = 750.0
 
 
 @TRADEOFFS.register("subsampled-gaussian")
@@ -44,13 +44,13 @@ class SubsampledGaussian(TradeOff):
     parameter_names = ("mu", "q")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", checks.positive("mu", self.mu))
-        object.__setattr__(self, "q", _rate(self.q))
+        object.__setattr__(self, "mu", checks.positive("mu", self.mu, maximum=checks.LARGEST_MU))
+        object.__setattr__(self, "q", checks.rate("q", self.q))
 
     @classmethod
     def _family(cls, free: str, fixed: dict[str, float]) -> Family:
         if free == "q":
-            mu = checks.positive("mu", fixed["mu"])
+            mu = checks.positive("mu", fixed["mu"], maximum=checks.LARGEST_MU)
             return Family(
                 text=text_form(cls.name, {"mu": mu}),
                 parameter=free,
@@ -59,7 +59,7 @@ class SubsampledGaussian(TradeOff):
                 least_private=Gaussian(mu),
                 upper=1.0,
             )
-        q = _rate(fixed["q"])
+        q = checks.rate("q", fixed["q"])
         # As μ grows, taking part shows for certain and not taking part is all that protects.
         exposed = PrivacyLoss([math.log1p(-q), math.inf], [1 - q, q]) if q < 1 else ApproxDP(0.0, 1.0)
         return Family(
@@ -69,6 +69,16 @@ class SubsampledGaussian(TradeOff):
             most_private=ApproxDP(0.0, 0.0),
             least_private=exposed,
         )
+
+    @property
+    def top_kinks(self) -> FloatArray:
+        # Not a kink but, for a large μ, as sharp as one: here guesses for "out" begin.
+        return np.array([self._one_sided] if self.q < 1 else [])
+
+    @property
+    def _one_sided(self) -> float:
+        """Share of guesses whose loss is too large to occur on the lower side."""
+        return float(self._mixture_mass(np.asarray(self._last_high), np.asarray(np.inf)))
 
     def top_error_mass(self, top: FloatArray) -> FloatArray:
         low, high = self._cuts(top)
@@ -90,13 +100,13 @@ class SubsampledGaussian(TradeOff):
         top = np.asarray(top)
         low = np.where(top < 1, -np.inf, self.mu / 2)
         high = np.where(top > 0, self.mu / 2, np.inf)
-        one_sided = self._mixture_mass(np.asarray(self._last_high), np.asarray(np.inf))
+        one_sided = self._one_sided
         upper = (top > 0) & (top <= one_sided)
         if upper.any():
             high[upper] = self._upper_cut(top[upper])
         both = (top > one_sided) & (top < 1)
         if both.any():
-            low[both] = self._lower_cut(top[both], float(one_sided))
+            low[both] = self._lower_cut(top[both], one_sided)
             high[both] = self._mirror(low[both])[0]
         return low, high
 
@@ -126,21 +136,32 @@ class SubsampledGaussian(TradeOff):
         def residual(negated: FloatArray) -> tuple[FloatArray, FloatArray]:
             low = -negated
             high, high_slope = self._mirror(low)
-            excess = self._mixture_mass(np.full_like(low, -np.inf), low)
-            excess = excess + self._mixture_mass(high, np.full_like(high, self._last_high))
+            excess = self._mixture_mass(np.full_like(low, -np.inf), low) + self._mass_up_to_last(low, high)
             between = self._mixture_mass(low, high)
             rise = self._mixture_density(low) - self._mixture_density(high) * high_slope
             with np.errstate(divide="ignore", invalid="ignore"):
                 gap = np.where(from_top, np.log(excess) - log_excess, log_rest - np.log(between))
                 return gap, -rise / np.where(from_top, excess, between)
 
-        # M(-∞, low) ≤ top bounds the root on one side; on the other, Φ has underflowed.
+        # M(-∞, low) ≤ top bounds the root on one side; on the other, Φ(low) and e^(μ·low) have underflowed.
+        most = _UNDERFLOW + _EXP_UNDERFLOW / self.mu
         least = np.maximum(-self.mu / 2, -ndtri(np.minimum(top / (1 - self.q / 2), 1.0)))
         # Around μ/2 both cuts move apart at the same rate.
         with np.errstate(divide="ignore"):
             linear = 0.5 * (1 - top) / self._mixture_density(np.asarray(self.mu / 2)) - self.mu / 2
-        start = np.where(from_top, least, np.clip(linear, least, _UNDERFLOW))
-        return -solve_decreasing(residual, least, np.full_like(top, _UNDERFLOW), start)
+        start = np.where(from_top, least, np.clip(linear, least, most))
+        return -solve_decreasing(residual, least, np.full_like(top, most), start)
+
+    def _mass_up_to_last(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Mass between the mirror image of `low` and the last y that has one, however close they are."""
+        if self.q == 1:
+            return self._mixture_mass(high, np.full_like(high, np.inf))
+        fade = np.exp(self.mu * low - self.mu**2 / 2)
+        stretch = np.log1p(self.q * fade / (1 - self.q)) - np.log1p(-(1 - self.q) * fade / (2 - self.q))
+        gap, last = stretch / self.mu, self._last_high
+        ends = self._mixture_density(last - gap) + self._mixture_density(np.full_like(gap, last))
+        simpson = gap / 6 * (ends + 4 * self._mixture_density(last - gap / 2))
+        return np.where(gap < 1e-3, simpson, self._mixture_mass(high, np.full_like(high, last)))
 
     def _mirror(self, low: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The y above with the loss -L(low), for low ≤ μ/2, and its derivative in `low`."""
@@ -192,6 +213,14 @@ class SubsampledGaussian(TradeOff):
             )
         return self.q * np.asarray(Gaussian(self.mu).delta(amplified))
 
+    def _symmetric_delta(self, epsilon: FloatArray) -> FloatArray:
+        growth = np.exp(np.minimum(epsilon, 700))
+        left = 1 - growth * (1 - self.q)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mirrored = np.where(left > 0, np.maximum(np.log(growth * self.q / left), 0.0), np.inf)
+        backward = np.where(left > 0, left * np.asarray(Gaussian(self.mu).delta(mirrored)), 0.0)
+        return 0.5 * (self._delta(epsilon) + backward)
+
     def _epsilon(self, delta: float) -> float:
         if delta >= self.q:
             return 0.0
@@ -199,14 +228,6 @@ class SubsampledGaussian(TradeOff):
         if unsampled > 700:
             return unsampled + math.log(self.q)
         return math.log1p(self.q * math.expm1(unsampled))
-
-
-def _rate(q: object) -> float:
-    expected = "a sampling rate in (0, 1]"
-    value = checks.number("q", q, expected)
-    if not 0 < value <= 1:
-        raise InputError("q", q, expected)
-    return value
 
 
 def _normal_mass(low: FloatArray, high: FloatArray) -> FloatArray:

@@ -47,7 +47,8 @@ class Tabulated(DiscretePair):
     def from_function(cls, function: Callable[[FloatArray], ArrayLike]) -> Tabulated:
         """A claim below a convex f given as a function of an array of α.
 
-        f is replaced by straight pieces that lie nowhere above it, so that every p-value errs upward.
+        f is replaced by straight pieces that lie nowhere above it, but for rounding, so that every p-value
+        errs upward and ε(δ) too (at an atom of exactly δ by a lot).
         Needs values only: beyond the two points it joins, a chord of a convex function lies below it.
 
         >>> import tightaudit as ta
@@ -56,6 +57,8 @@ class Tabulated(DiscretePair):
         >>> bool(0 <= gaussian.f(0.3) - below.f(0.3) < 1e-5)
         True
         """
+        if not callable(function):
+            raise InputError("function", function, "a function of an array of α")
 
         def sampled(x: FloatArray) -> FloatArray:
             y = checks.vector("function", function(x))

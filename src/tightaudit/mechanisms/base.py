@@ -1,0 +1,99 @@
+"""What every mechanism to audit is: secret bits in, one score per bit out, and a claim that is true."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tightaudit.checks import FloatArray
+from tightaudit.errors import InputError
+from tightaudit.game import BoolArray, Evidence, Guessing, release
+from tightaudit.registry import Registry
+from tightaudit.text import Call, parse
+from tightaudit.tradeoffs.base import TradeOff
+from tightaudit.tradeoffs.text import null_of_call
+
+
+class Mechanism(ABC):
+    """A mechanism whose privacy is known, with the guessing rule that goes with it."""
+
+    name: ClassVar[str]
+    parameter_names: ClassVar[tuple[str, ...]]
+    independent: ClassVar[bool]
+    """Whether each canary's outcome depends on its own bit and its own noise alone."""
+    why: ClassVar[str]
+    """Why outcomes are independent, or what they share."""
+    guessing: ClassVar[Guessing] = "two-sided"
+
+    @property
+    def threshold(self) -> float | None:
+        """The threshold of the guessing rule, if it has one."""
+        return None
+
+    @property
+    @abstractmethod
+    def claim(self) -> TradeOff:
+        """The trade-off function the mechanism satisfies, and no smaller one in general."""
+
+    @abstractmethod
+    def scores(self, members: BoolArray, rng: np.random.Generator) -> FloatArray:
+        """Run once per row of `members` (runs by canaries): a score per bit."""
+
+    def play(self, n: int, released: int, rng: np.random.Generator, runs: int) -> list[Evidence]:
+        """Audit the mechanism in so many independent runs.
+
+        >>> from tightaudit.mechanisms.gaussian import GaussianMechanism
+        >>> rng = np.random.default_rng(0)
+        >>> [evidence.n for evidence in GaussianMechanism(1.0).play(100, 20, rng, runs=2)]
+        [100, 100]
+        """
+        members = rng.random((runs, n)) < 0.5
+        scores = self.scores(members, rng)
+        seeds = rng.integers(2**31, size=runs)
+        return [
+            release(
+                row,
+                bits,
+                released=released,
+                guessing=self.guessing,
+                threshold=self.threshold,
+                seed=int(seed),
+            )
+            for row, bits, seed in zip(scores, members, seeds, strict=True)
+        ]
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """The mechanism's parameters by name."""
+        return {name: getattr(self, name) for name in self.parameter_names}
+
+    def __str__(self) -> str:
+        shown = (
+            f"{name}={repr(value).removesuffix('.0') if isinstance(value, float) else value}"
+            for name, value in self.parameters.items()
+        )
+        return f"{self.name}({','.join(shown)})"
+
+
+MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism")
+
+
+def mechanism(text: str) -> Mechanism:
+    """Read a mechanism from text such as `gaussian(mu=1)` or `shared-score(claim=laplace(mu=1))`.
+
+    >>> str(mechanism("shared-sampling(mu=2,q=0.1)").claim)
+    'published-sampling(mu=2,q=0.1)'
+    """
+    call = parse("mechanism", text)
+    chosen = MECHANISMS[call.name]
+    call.require_known(chosen.parameter_names)
+    arguments: dict[str, Any] = {
+        key: null_of_call(argument.value) if isinstance(argument.value, Call) else argument.value
+        for key, argument in call.arguments.items()
+    }
+    missing = [name for name in chosen.parameter_names if name not in arguments]
+    if missing:
+        raise InputError("mechanism", text, f"a value for {missing[0]} too")
+    return chosen(**arguments)

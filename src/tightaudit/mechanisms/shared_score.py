@@ -1,0 +1,54 @@
+"""One confidence for everybody: each bit alone sees exactly f, but errors rise and fall together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tightaudit.checks import FloatArray
+from tightaudit.errors import InputError
+from tightaudit.game import BoolArray
+from tightaudit.mechanisms.base import MECHANISMS, Mechanism
+from tightaudit.tradeoffs.base import TradeOff
+
+
+@MECHANISMS.register("shared-score")
+@dataclass(frozen=True, init=False)
+class SharedScore(Mechanism):
+    """Draws one score from the law of |L| under a symmetric f, publishes it, and flips every bit at its rate.
+
+    Given all other bits, an observer of bit i sees the score and one answer of randomized response at it:
+    the pair behind f. So it satisfies f, for every f that is symmetric in P and Q.
+    """
+
+    shared: TradeOff
+    name = "shared-score"
+    parameter_names = ("claim",)
+    independent = False
+    why = "all canaries share one error rate"
+    guessing = "threshold"
+
+    def __init__(self, claim: TradeOff) -> None:
+        if not isinstance(claim, TradeOff):
+            raise InputError("claim", str(claim), "a claim with all its parameters")
+        alpha = np.linspace(0, 1, 101)
+        if np.max(np.abs(claim.f(alpha) - claim.inverse(alpha))) > 1e-9:
+            raise InputError("claim", str(claim), "a claim that is symmetric in P and Q")
+        object.__setattr__(self, "shared", claim)
+
+    @property
+    def threshold(self) -> float:
+        return 0.0
+
+    @property
+    def claim(self) -> TradeOff:
+        return self.shared
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        return {"claim": self.shared}
+
+    def scores(self, members: BoolArray, rng: np.random.Generator) -> FloatArray:
+        rate = self.shared.error_probability(rng.random((members.shape[0], 1)))
+        return np.where(members ^ (rng.random(members.shape) < rate), 1.0, -1.0)

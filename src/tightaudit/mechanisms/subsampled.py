@@ -1,0 +1,43 @@
+"""Every bit kept with probability q by a coin of its own, then Gaussian noise: one step of DP-SGD."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tightaudit import checks
+from tightaudit.checks import FloatArray
+from tightaudit.game import BoolArray
+from tightaudit.mechanisms.base import MECHANISMS, Mechanism
+from tightaudit.tradeoffs.subsampled import SubsampledGaussian
+
+
+@MECHANISMS.register("subsampled-gaussian")
+@dataclass(frozen=True)
+class SubsampledMechanism(Mechanism):
+    """μ·b·coin + N(0, 1) in every coordinate; guessed 1 above μ/2, as in the paper."""
+
+    mu: float
+    q: float
+    name = "subsampled-gaussian"
+    parameter_names = ("mu", "q")
+    independent = True
+    why = "one coordinate, one sampling coin and one noise draw per canary"
+    guessing = "threshold"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", checks.positive("mu", self.mu, maximum=checks.LARGEST_MU))
+        object.__setattr__(self, "q", checks.rate("q", self.q))
+
+    @property
+    def threshold(self) -> float:
+        return self.mu / 2
+
+    @property
+    def claim(self) -> SubsampledGaussian:
+        return SubsampledGaussian(self.mu, self.q)
+
+    def scores(self, members: BoolArray, rng: np.random.Generator) -> FloatArray:
+        kept = members & (rng.random(members.shape) < self.q)
+        return self.mu * kept + rng.standard_normal(members.shape)
