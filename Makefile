@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench validity clean
 
 demo: $(VENV)/.core
 	$(VENV)/bin/tightaudit demo
@@ -14,6 +14,9 @@ lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+validity: $(VENV)/.dev
+	$(VENV)/bin/python benchmarks/validity.py docs
 
 bench: $(VENV)/.dev
 	$(VENV)/bin/python benchmarks/core.py

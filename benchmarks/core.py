@@ -29,9 +29,9 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def in_sorts(work: Callable[[], object]) -> float:
+def in_sorts(work: Callable[[], object], tries: int = TRIES) -> float:
     work()
-    return median(seconds(work) / seconds(lambda: np.argsort(KEYS, kind="stable")) for _ in range(TRIES))
+    return median(seconds(work) / seconds(lambda: np.argsort(KEYS, kind="stable")) for _ in range(tries))
 
 
 def peak_megabytes(work: Callable[[], object]) -> float:
@@ -72,6 +72,8 @@ def main() -> None:
         ("exact", ta.Laplace.family(), None),
         ("exact", ta.ApproxDP.family(delta=1e-5), None),
         ("order-statistics", ta.Gaussian.family(), 10.0),
+        ("steinke", ta.ApproxDP.family(delta=1e-5), 2.0),
+        ("fdp-recursion", ta.Gaussian.family(), 5.0),
     ]
     print(
         "\nfull bound at n=10⁶, r=2·10⁵\n"
@@ -81,6 +83,11 @@ def main() -> None:
         work = bound(family, 10**6, method)
         shown = "" if limit is None else f"{limit:g}"
         print(f"{method:17} {family!s:28} {in_sorts(work):7.3f} {shown:>6} {peak_megabytes(work):8.1f}")
+    evidence, claim = ta.Evidence(5000, 1000, 60), ta.Gaussian(1.0)
+    once = in_sorts(lambda: ta.p_value(evidence, claim, method="any-dependence"), tries=3)
+    search = in_sorts(bound(ta.Gaussian.family(), 5000, "any-dependence"), tries=1)
+    print("\nany-dependence at n=5000, r=1000")
+    print(f"p-value {once:.1f} sorts (limit 10), full bound {search:.0f} (limit 100)")
     print("\nexact Gaussian bound as n grows, r = n/5")
     for exponent in range(4, 10):
         print(f"n=10^{exponent}  {in_sorts(bound(ta.Gaussian.family(), 10**exponent, 'exact')):.3f} sorts")

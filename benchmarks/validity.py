@@ -1,0 +1,166 @@
+"""Measures how often every method rejects a true claim on every mechanism, and draws the picture.
+
+    python benchmarks/validity.py docs [repetitions]
+
+Writes `validity.csv`, `validity.png` and the table in `validity.md` into the folder, in a few minutes.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+
+from tightaudit.calibration import Rejections, calibrate
+from tightaudit.mechanisms.base import mechanism
+from tightaudit.pvalues.base import METHODS
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+LEVELS = (0.05, 0.001)
+# (mechanism, n, released): the dependent ones where their dependence bites.
+SETTINGS = (
+    ("gaussian(mu=1)", 1000, 200),
+    ("gaussian(mu=1)", 200, 200),
+    ("gaussian(mu=3)", 100, 89),
+    ("laplace(mu=1)", 1000, 200),
+    ("randomized-response(epsilon=1,delta=0.01)", 1000, 200),
+    ("randomized-response(epsilon=0,delta=0.3)", 1000, 320),
+    ("subsampled-gaussian(mu=2,q=0.5)", 1000, 200),
+    ("shared-score(claim=gaussian(mu=1))", 200, 200),
+    ("shared-score(claim=laplace(mu=2))", 200, 200),
+    ("shared-sampling(mu=2,q=0.1)", 1000, 200),
+    ("all-or-nothing(delta=0.04)", 200, 200),
+    ("xor(epsilon=1)", 200, 200),
+    ("correlated-gaussian(mu=1,rho=0.5)", 1000, 200),
+)
+ORDER = ("exact", "order-statistics", "bits", "any-dependence", "fdp-recursion", "steinke")
+
+
+def measure(repetitions: int) -> list[tuple[str, int, int, bool, list[Rejections]]]:
+    rows = []
+    for text, n, released in SETTINGS:
+        chosen = mechanism(text)
+        result = calibrate(
+            chosen, n=n, released=released, levels=LEVELS, repetitions=repetitions, bounds=False, seed=1
+        )
+        rows.append((text, n, released, chosen.independent, list(result.rejections)))
+        print(text, [(r.method, r.level, r.rate) for r in result.rejections if r.exceeds], flush=True)
+    return rows
+
+
+def write_csv(path: Path, rows: list[tuple[str, int, int, bool, list[Rejections]]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(
+            ["mechanism", "n", "released", "independent", "method", "level", "rate", "low", "high", "exceeds"]
+        )
+        for text, n, released, independent, found in rows:
+            for r in found:
+                low, high = r.interval
+                writer.writerow(
+                    [
+                        text,
+                        n,
+                        released,
+                        independent,
+                        r.method,
+                        r.level,
+                        r.rate,
+                        f"{low:.5f}",
+                        f"{high:.5f}",
+                        r.exceeds,
+                    ]
+                )
+
+
+def replace_table(path: Path, rows: list[tuple[str, int, int, bool, list[Rejections]]]) -> None:
+    lines = [
+        "| mechanism | n, released | outcomes | level | " + " | ".join(f"`{name}`" for name in ORDER) + " |",
+        "| --- | --- | --- | --- | " + " | ".join("---" for _ in ORDER) + " |",
+    ]
+    for text, n, released, independent, found in rows:
+        for level in LEVELS:
+            by_method = {r.method: r for r in found if r.level == level}
+            cells = []
+            for name in ORDER:
+                r = by_method.get(name)
+                shown = "–" if r is None else f"{100 * r.rate:.2f}%"
+                cells.append(f"**{shown}**" if r is not None and r.exceeds else shown)
+            kind = "independent" if independent else "dependent"
+            lines.append(
+                f"| `{text}` | {n}, {released} | {kind} | {100 * level:g}% | " + " | ".join(cells) + " |"
+            )
+    page = path.read_text(encoding="utf-8")
+    table = "\n".join(lines) + "\n"
+    path.write_text(
+        re.sub(r"\| mechanism \|.*?\n(?=\n)", lambda _: table, page, flags=re.DOTALL), encoding="utf-8"
+    )
+
+
+def draw(path: Path, rows: list[tuple[str, int, int, bool, list[Rejections]]], repetitions: int) -> None:
+    """One line per mechanism, one mark per method, on a logarithmic axis with the level drawn in."""
+    # Okabe and Ito's palette, safe for colour-blind readers; filled marks need independence.
+    style = {
+        "exact": ("#0072B2", "o"),
+        "order-statistics": ("#D55E00", "s"),
+        "bits": ("#CC79A7", "D"),
+        "any-dependence": ("#009E73", "^"),
+        "fdp-recursion": ("#E69F00", "v"),
+        "steinke": ("#56B4E9", "X"),
+    }
+    floor = 0.5 / repetitions
+    figure, axes = plt.subplots(1, 2, figsize=(11, 7), sharey=True, layout="constrained")
+    for axis, level in zip(axes, LEVELS, strict=True):
+        for name, (colour, marker) in style.items():
+            points = [
+                (max(r.rate, floor), place)
+                for place, (*_, found) in enumerate(rows)
+                for r in found
+                if r.method == name and r.level == level
+            ]
+            x, y = np.array(points).T
+            needs = METHODS[name].assumes.independent_outcomes
+            shift = 0.11 * (2.5 - list(style).index(name))
+            face = colour if needs else "white"
+            axis.scatter(
+                x, y + shift, color=colour, marker=marker, s=42, facecolor=face, label=name, zorder=3
+            )
+        axis.axvline(level, color="black", linewidth=1)
+        axis.set_xscale("log")
+        axis.set_xlim(floor / 1.6, 1.3)
+        axis.set_title(f"nominal level {100 * level:g}%")
+        axis.set_xlabel("true claims rejected")
+        ticks = [t for t in (1e-3, 1e-2, 1e-1, 1.0) if t > 4 * floor]
+        axis.set_xticks([floor, *ticks], ["none", *(f"{100 * t:g}%" for t in ticks)])
+        axis.minorticks_off()
+        axis.grid(axis="y", color="#dddddd")
+        split = sum(independent for *_, independent, _ in rows) - 0.5
+        axis.axhline(split, color="#888888", linestyle="--", linewidth=1)
+    axes[0].set_yticks(range(len(rows)), [f"{text}\nn={n}, r={r}" for text, n, r, *_ in rows], fontsize=8)
+    axes[0].invert_yaxis()
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+    figure.suptitle(
+        "False rejections: right of the line is too often. Above the dashed line outcomes are independent;\n"
+        "filled marks need that, open ones do not."
+    )
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    repetitions = int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
+    rows = measure(repetitions)
+    write_csv(folder / "validity.csv", rows)
+    replace_table(folder / "validity.md", rows)
+    draw(folder / "validity.png", rows, repetitions)
+
+
+if __name__ == "__main__":
+    main()

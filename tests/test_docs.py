@@ -1,0 +1,57 @@
+"""Figures in the documentation are those that were measured."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+from tightaudit.mechanisms.base import MECHANISMS
+from tightaudit.pvalues.base import METHODS
+
+DOCS = Path(__file__).parents[1] / "docs"
+ROWS = list(csv.DictReader((DOCS / "validity.csv").read_text(encoding="utf-8").splitlines()))
+PAGE = (DOCS / "validity.md").read_text(encoding="utf-8").splitlines()
+
+
+def test_every_mechanism_and_method_was_measured() -> None:
+    assert {row["mechanism"].split("(")[0] for row in ROWS} == set(MECHANISMS)
+    assert {row["method"] for row in ROWS} == set(METHODS)
+
+
+def test_table_shows_the_measured_rates() -> None:
+    lines = [line for line in PAGE if line.startswith("| `")]
+    header = next(line for line in PAGE if line.startswith("| mechanism"))
+    methods = re.findall(r"`([^`]+)`", header)
+    shown = 0
+    for line in lines:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        name, sizes, _, level, *rates = cells
+        n, released = sizes.split(", ")
+        for method, rate in zip(methods, rates, strict=True):
+            found = [
+                row
+                for row in ROWS
+                if (row["mechanism"], row["n"], row["released"], row["method"])
+                == (name.strip("`"), n, released, method)
+                and float(row["level"]) == pytest.approx(float(level.strip("%")) / 100)
+            ]
+            if rate == "–":
+                assert not found
+                continue
+            (row,) = found
+            assert rate.strip("*") == f"{100 * float(row['rate']):.2f}%"
+            assert rate.startswith("**") == (row["exceeds"] == "True")
+            shown += 1
+    assert shown == len(ROWS)
+
+
+def test_methods_that_claim_to_hold_do() -> None:
+    """No method rejects too often where its assumptions hold, except as its caveat says."""
+    for row in ROWS:
+        assumes = METHODS[row["method"]].assumes
+        holds = row["independent"] == "True" or not assumes.independent_outcomes
+        if holds and assumes.caveat is None:
+            assert row["exceeds"] == "False", row
