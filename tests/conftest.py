@@ -1,14 +1,18 @@
-"""Claims that every law is tried on."""
+"""Claims that every law is tried on, and property tests that try the same cases every time."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+from hypothesis import settings
 
 import tightaudit as ta
 from tightaudit.checks import FloatArray
 from tightaudit.tradeoffs.published_sampling import PublishedSampling
+
+settings.register_profile("repeatable", derandomize=True)
+settings.load_profile("repeatable")
 
 
 def laplace_like(alpha: FloatArray) -> FloatArray:

@@ -75,6 +75,7 @@ def test_progress_reaches_its_end() -> None:
         ({"levels": [0.0]}, "level=0.0"),
         ({"repetitions": 0}, "repetitions=0"),
         ({"seed": -1}, "seed=-1"),
+        ({"workers": 0}, "workers=0: expected an integer of at least 1"),
         ({"methods": ["magic"]}, "method=magic"),
         ({"methods": ["bits"], "released": 10}, "released=10: expected all"),
         ({"claim": "gaussian(mu=1)"}, "claim="),

@@ -13,6 +13,7 @@ from scipy.special import betaincinv
 
 from tightaudit import checks
 from tightaudit.bounds import Bound, lower_bound
+from tightaudit.checks import FloatArray
 from tightaudit.errors import InputError
 from tightaudit.game import Evidence
 from tightaudit.mechanisms.base import Mechanism
@@ -126,6 +127,8 @@ def calibrate(
     repetitions = checks.count("repetitions", repetitions, minimum=1)
     seed = checks.seed(seed)
     confidence = checks.confidence(confidence)
+    if workers != -1:
+        checks.count("workers", workers, minimum=1)
     for level in levels:
         if not 0 < checks.probability("level", level) < 1:
             raise InputError("level", level, "a number strictly between 0 and 1")
@@ -139,16 +142,8 @@ def calibrate(
     chunks = [min(chunk, repetitions - start) for start in range(0, repetitions, chunk)]
     streams = np.random.SeedSequence(seed).spawn(len(chunks))
     report = _Reporter(progress, len(chunks))
-    counted = report.follow(
-        _in_parallel(
-            workers,
-            [
-                delayed(_errors)(mechanism, sizes, runs, stream)
-                for runs, stream in zip(chunks, streams, strict=True)
-            ],
-        )
-    )
-    errors = np.concatenate(list(counted))
+    drawing = [delayed(_errors)(mechanism, sizes, *share) for share in zip(chunks, streams, strict=True)]
+    errors = np.concatenate(list(report.follow(_in_parallel(workers, drawing))))
     distinct, inverse = np.unique(errors, return_inverse=True)
     searched = bounds and bool(tested.parameter_names)
     jobs = [(method, int(count)) for method in chosen for count in distinct]
@@ -169,12 +164,7 @@ def calibrate(
         found = list(report.follow(_in_parallel(workers, bounding)))
         epsilons = np.reshape(found, (len(chosen), distinct.size))
         means = tuple(
-            MeanBound(
-                method.name,
-                float(row[inverse].mean()),
-                float(row[inverse].std()),
-                float(np.mean(row[inverse] > true_epsilon)),
-            )
+            _mean_bound(method, row[inverse], true_epsilon)
             for method, row in zip(chosen, epsilons, strict=True)
         )
     return Calibration(
@@ -191,6 +181,12 @@ def calibrate(
         rejections=rejections,
         bounds=means,
     )
+
+
+def _mean_bound(method: Method, epsilons: FloatArray, true_epsilon: float) -> MeanBound:
+    with np.errstate(invalid="ignore"):  # the spread around an infinite mean
+        mean, spread = float(epsilons.mean()), float(epsilons.std())
+    return MeanBound(method.name, mean, spread, float(np.mean(epsilons > true_epsilon)))
 
 
 def _in_parallel(workers: int, jobs: list[Any]) -> Iterator[Any]:
