@@ -98,3 +98,19 @@ class ApproxDP(TradeOff):
             return 0.0
         excess = (delta - self.claimed_delta) / (1 - self.claimed_delta)
         return max(0.0, self.claimed_epsilon + math.log1p(-excess / expit(self.claimed_epsilon)))
+
+
+def from_everything_to_nothing(claim: type[TradeOff], parameter: str) -> Family:
+    """The family of a claim with one parameter that runs from perfect privacy to none at all.
+
+    >>> from tightaudit.tradeoffs.laplace import Laplace
+    >>> from_everything_to_nothing(Laplace, "mu").least_private
+    ApproxDP(epsilon=0.0, delta=1.0)
+    """
+    return Family(
+        text=claim.name,
+        parameter=parameter,
+        member=lambda value: claim(**{parameter: value}),
+        most_private=ApproxDP(0.0, 0.0),
+        least_private=ApproxDP(0.0, 1.0),
+    )

@@ -14,7 +14,7 @@ from scipy.special.cython_special import ndtri as scalar_ndtri
 from tightaudit import checks
 from tightaudit.checks import FloatArray
 from tightaudit.numerics.inversion import solve_decreasing
-from tightaudit.tradeoffs.approximate import ApproxDP
+from tightaudit.tradeoffs.approximate import from_everything_to_nothing
 from tightaudit.tradeoffs.base import Family, TradeOff
 from tightaudit.tradeoffs.registry import TRADEOFFS
 
@@ -42,13 +42,7 @@ class Gaussian(TradeOff):
 
     @classmethod
     def _family(cls, free: str, fixed: dict[str, float]) -> Family:
-        return Family(
-            text=cls.name,
-            parameter=free,
-            member=cls,
-            most_private=ApproxDP(0.0, 0.0),
-            least_private=ApproxDP(0.0, 1.0),
-        )
+        return from_everything_to_nothing(cls, free)
 
     def top_error_mass(self, top: FloatArray) -> FloatArray:
         return ndtr(-self._score(top) - self.mu / 2)

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from tightaudit import checks
 from tightaudit.checks import FloatArray
-from tightaudit.tradeoffs.approximate import ApproxDP
+from tightaudit.tradeoffs.approximate import from_everything_to_nothing
 from tightaudit.tradeoffs.base import Family, TradeOff
 from tightaudit.tradeoffs.registry import TRADEOFFS
 
@@ -34,13 +34,7 @@ class Laplace(TradeOff):
 
     @classmethod
     def _family(cls, free: str, fixed: dict[str, float]) -> Family:
-        return Family(
-            text=cls.name,
-            parameter=free,
-            member=cls,
-            most_private=ApproxDP(0.0, 0.0),
-            least_private=ApproxDP(0.0, 1.0),
-        )
+        return from_everything_to_nothing(cls, free)
 
     @property
     def _atom(self) -> float:

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tightaudit import checks
 from tightaudit.checks import FloatArray
 from tightaudit.tradeoffs.approximate import ApproxDP
-from tightaudit.tradeoffs.base import Family, TradeOff, text_form
+from tightaudit.tradeoffs.base import TradeOff
 from tightaudit.tradeoffs.gaussian import Gaussian
 from tightaudit.tradeoffs.registry import TRADEOFFS
+from tightaudit.tradeoffs.sampled import SampledGaussian
 
 
 @TRADEOFFS.register("published-sampling")
 @dataclass(frozen=True, repr=False)
-class PublishedSampling(TradeOff):
+class PublishedSampling(SampledGaussian):
     """δ(ε) = q·δ_μ(ε): with probability q the μ-GDP mechanism runs, otherwise nothing is revealed.
 
     What one sampling coin for all canaries amounts to: the other bits give the coin away, so it protects
@@ -29,35 +29,11 @@ class PublishedSampling(TradeOff):
     (0.012694, 0.012694)
     """
 
-    mu: float
-    q: float
     name = "published-sampling"
-    parameter_names = ("mu", "q")
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", checks.positive("mu", self.mu, maximum=checks.LARGEST_MU))
-        object.__setattr__(self, "q", checks.rate("q", self.q))
 
     @classmethod
-    def _family(cls, free: str, fixed: dict[str, float]) -> Family:
-        if free == "q":
-            mu = checks.positive("mu", fixed["mu"], maximum=checks.LARGEST_MU)
-            return Family(
-                text=text_form(cls.name, {"mu": mu}),
-                parameter=free,
-                member=lambda q: cls(mu, q),
-                most_private=ApproxDP(0.0, 0.0),
-                least_private=Gaussian(mu),
-                upper=1.0,
-            )
-        q = checks.rate("q", fixed["q"])
-        return Family(
-            text=text_form(cls.name, {"q": q}),
-            parameter=free,
-            member=lambda mu: cls(mu, q),
-            most_private=ApproxDP(0.0, 0.0),
-            least_private=ApproxDP(0.0, q),
-        )
+    def _without_noise(cls, q: float) -> TradeOff:
+        return ApproxDP(0.0, q)
 
     @property
     def _gaussian(self) -> Gaussian:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tightaudit import checks
 from tightaudit.checks import FloatArray
 from tightaudit.numerics.inversion import solve_decreasing
 from tightaudit.tradeoffs.approximate import ApproxDP
-from tightaudit.tradeoffs.base import Family, TradeOff, text_form
+from tightaudit.tradeoffs.base import TradeOff
 from tightaudit.tradeoffs.gaussian import Gaussian
 from tightaudit.tradeoffs.privacy_loss import PrivacyLoss
 from tightaudit.tradeoffs.registry import TRADEOFFS
+from tightaudit.tradeoffs.sampled import SampledGaussian
 
 _SQRT_2PI = math.sqrt(2 * math.pi)
 _UNDERFLOW = 40.0
@@ -24,7 +24,7 @@ _EXP_UNDERFLOW = 750.0
 
 @TRADEOFFS.register("subsampled-gaussian")
 @dataclass(frozen=True, repr=False)
-class SubsampledGaussian(TradeOff):
+class SubsampledGaussian(SampledGaussian):
     """N(0, 1) against (1-q)·N(0, 1) + q·N(μ, 1), in both directions.
 
     The privacy loss L(y) = ln(1-q+q·e^(μy-μ²/2)) increases with y and stays above ln(1-q), so the most
@@ -38,37 +38,14 @@ class SubsampledGaussian(TradeOff):
     3.3852
     """
 
-    mu: float
-    q: float
     name = "subsampled-gaussian"
-    parameter_names = ("mu", "q")
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", checks.positive("mu", self.mu, maximum=checks.LARGEST_MU))
-        object.__setattr__(self, "q", checks.rate("q", self.q))
 
     @classmethod
-    def _family(cls, free: str, fixed: dict[str, float]) -> Family:
-        if free == "q":
-            mu = checks.positive("mu", fixed["mu"], maximum=checks.LARGEST_MU)
-            return Family(
-                text=text_form(cls.name, {"mu": mu}),
-                parameter=free,
-                member=lambda q: cls(mu, q),
-                most_private=ApproxDP(0.0, 0.0),
-                least_private=Gaussian(mu),
-                upper=1.0,
-            )
-        q = checks.rate("q", fixed["q"])
-        # As μ grows, taking part shows for certain and not taking part is all that protects.
-        exposed = PrivacyLoss([math.log1p(-q), math.inf], [1 - q, q]) if q < 1 else ApproxDP(0.0, 1.0)
-        return Family(
-            text=text_form(cls.name, {"q": q}),
-            parameter=free,
-            member=lambda mu: cls(mu, q),
-            most_private=ApproxDP(0.0, 0.0),
-            least_private=exposed,
-        )
+    def _without_noise(cls, q: float) -> TradeOff:
+        if q == 1:
+            return ApproxDP(0.0, 1.0)
+        # Not taking part is all that protects.
+        return PrivacyLoss([math.log1p(-q), math.inf], [1 - q, q])
 
     @property
     def top_kinks(self) -> FloatArray:
