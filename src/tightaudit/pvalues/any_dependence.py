@@ -20,7 +20,7 @@ from scipy.sparse import coo_array
 
 from tightaudit.checks import FloatArray
 from tightaudit.game import Evidence
-from tightaudit.pvalues.base import METHODS, Assumptions, Method
+from tightaudit.pvalues.base import METHODS, Assumptions, Method, in_normal_quantiles
 from tightaudit.pvalues.exact import Exact
 from tightaudit.pvalues.fdp_recursion import FdpRecursion
 from tightaudit.pvalues.steinke import Steinke
@@ -53,7 +53,7 @@ class AnyDependence(Method):
         claims="every trade-off function",
         evidence="any number of guesses released",
     )
-    resolution = 1e-5
+    resolution = 1e-4
     reference = "Linear program over the law of the error count; docs/any-dependence.md"
 
     def p_value(self, claim: TradeOff, evidence: Evidence) -> float:
@@ -70,10 +70,12 @@ class AnyDependence(Method):
         It lies below the recursion, and above the exact law of independent outcomes, which are one way
         of depending.
         """
-        if FdpRecursion().excess(claim, evidence, level) <= 0:
-            return -1.0
-        if Exact().p_value(claim, evidence) > level:
-            return 1.0
+        recursion = FdpRecursion().p_value(claim, evidence)
+        if recursion <= level:
+            return in_normal_quantiles(recursion, level)
+        independent = Exact().p_value(claim, evidence)
+        if independent > level:
+            return in_normal_quantiles(independent, level)
         return super().excess(claim, evidence, level)
 
     def remark(self, evidence: Evidence) -> str | None:

@@ -52,11 +52,20 @@ class Method(ABC):
         In normal quantiles, where it is nearly linear in a family's parameter. A method that can decide
         at one level faster than it finds its p-value may return any number of the right sign.
         """
-        return float(ndtri(self.p_value(claim, evidence)) - ndtri(level))
+        return in_normal_quantiles(self.p_value(claim, evidence), level)
 
     def remark(self, evidence: Evidence) -> str | None:  # noqa: ARG002
         """What a reader of the result should know about how it was computed for evidence of this size."""
         return None
+
+
+def in_normal_quantiles(p: float, level: float) -> float:
+    """How far a p-value is above a level, on the scale where tails of sums are straight lines.
+
+    >>> in_normal_quantiles(0.05, 0.05)
+    0.0
+    """
+    return float(ndtri(p) - ndtri(level))
 
 
 METHODS: Registry[type[Method]] = Registry("method")
