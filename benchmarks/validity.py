@@ -29,15 +29,20 @@ SETTINGS = (
     ("gaussian(mu=1)", 200, 200),
     ("gaussian(mu=3)", 100, 89),
     ("laplace(mu=1)", 1000, 200),
+    ("laplace(mu=1)", 200, 200),
     ("randomized-response(epsilon=1,delta=0.01)", 1000, 200),
+    ("randomized-response(epsilon=1,delta=0.01)", 200, 200),
     ("randomized-response(epsilon=0,delta=0.3)", 1000, 320),
     ("subsampled-gaussian(mu=2,q=0.5)", 1000, 200),
+    ("subsampled-gaussian(mu=2,q=0.5)", 200, 200),
     ("shared-score(claim=gaussian(mu=1))", 200, 200),
     ("shared-score(claim=laplace(mu=2))", 200, 200),
     ("shared-sampling(mu=2,q=0.1)", 1000, 200),
+    ("shared-sampling(mu=2,q=0.1)", 200, 200),
     ("all-or-nothing(delta=0.04)", 200, 200),
     ("xor(epsilon=1)", 200, 200),
     ("correlated-gaussian(mu=1,rho=0.5)", 1000, 200),
+    ("correlated-gaussian(mu=1,rho=0.5)", 200, 200),
 )
 ORDER = ("exact", "order-statistics", "bits", "any-dependence", "fdp-recursion", "steinke")
 
@@ -115,7 +120,7 @@ def draw(path: Path, rows: list[tuple[str, int, int, bool, list[Rejections]]], r
         "steinke": ("#56B4E9", "X"),
     }
     floor = 0.5 / repetitions
-    figure, axes = plt.subplots(1, 2, figsize=(11, 7), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(11, 9), sharey=True, layout="constrained")
     for axis, level in zip(axes, LEVELS, strict=True):
         for name, (colour, marker) in style.items():
             points = [
