@@ -29,10 +29,6 @@ class AllOrNothing(Mechanism):
         object.__setattr__(self, "delta", checks.probability("delta", self.delta))
 
     @property
-    def threshold(self) -> float:
-        return 0.0
-
-    @property
     def claim(self) -> ApproxDP:
         return ApproxDP(0.0, self.delta)
 

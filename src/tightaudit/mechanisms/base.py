@@ -29,8 +29,8 @@ class Mechanism(ABC):
 
     @property
     def threshold(self) -> float | None:
-        """The threshold of the guessing rule, if it has one."""
-        return None
+        """The threshold of the guessing rule, if it has one: 0 unless a mechanism says otherwise."""
+        return 0.0 if self.guessing == "threshold" else None
 
     @property
     @abstractmethod

@@ -35,10 +35,6 @@ class RandomizedResponse(Mechanism):
         object.__setattr__(self, "delta", checks.probability("delta", self.delta))
 
     @property
-    def threshold(self) -> float:
-        return 0.0
-
-    @property
     def claim(self) -> ApproxDP:
         return ApproxDP(self.epsilon, self.delta)
 

@@ -38,10 +38,6 @@ class SharedScore(Mechanism):
         object.__setattr__(self, "shared", claim)
 
     @property
-    def threshold(self) -> float:
-        return 0.0
-
-    @property
     def claim(self) -> TradeOff:
         return self.shared
 

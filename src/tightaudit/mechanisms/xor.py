@@ -34,10 +34,6 @@ class Xor(Mechanism):
         object.__setattr__(self, "epsilon", checks.privacy_loss("epsilon", self.epsilon))
 
     @property
-    def threshold(self) -> float:
-        return 0.0
-
-    @property
     def claim(self) -> ApproxDP:
         return ApproxDP(self.epsilon, 0.0)
 

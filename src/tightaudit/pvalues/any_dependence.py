@@ -57,12 +57,8 @@ class AnyDependence(Method):
     reference = "Linear program over the law of the error count; docs/any-dependence.md"
 
     def p_value(self, claim: TradeOff, evidence: Evidence) -> float:
-        others = min(FdpRecursion().p_value(claim, evidence), Steinke().p_value(claim, evidence))
-        if evidence.released > LARGEST_PROGRAM or others == 0 or evidence.errors == evidence.released:
-            return others
-        # The solver works to a tolerance; the exact law of independent outcomes is a floor without one.
-        independent = Exact().p_value(claim, evidence)
-        return min(others, max(independent, _largest_probability(claim, evidence, others)))
+        recursion, independent = FdpRecursion().p_value(claim, evidence), Exact().p_value(claim, evidence)
+        return _between(independent, recursion, claim, evidence)
 
     def excess(self, claim: TradeOff, evidence: Evidence, level: float) -> float:
         """Positive if not rejected; the program is solved only where simpler bounds leave it open.
@@ -76,7 +72,7 @@ class AnyDependence(Method):
         independent = Exact().p_value(claim, evidence)
         if independent > level:
             return in_normal_quantiles(independent, level)
-        return super().excess(claim, evidence, level)
+        return in_normal_quantiles(_between(independent, recursion, claim, evidence), level)
 
     def remark(self, evidence: Evidence) -> str | None:
         if evidence.released <= LARGEST_PROGRAM:
@@ -85,6 +81,15 @@ class AnyDependence(Method):
             f"released={evidence.released} is above {LARGEST_PROGRAM}, where the linear program gets too "
             "slow: the smaller of fdp-recursion and steinke was taken, both valid under any dependence"
         )
+
+
+def _between(independent: float, recursion: float, claim: TradeOff, evidence: Evidence) -> float:
+    """The program's value between the p-values of `exact` and of the other valid methods."""
+    others = min(recursion, Steinke().p_value(claim, evidence))
+    if evidence.released > LARGEST_PROGRAM or others == 0 or evidence.errors == evidence.released:
+        return others
+    # The solver works to a tolerance; the exact law of independent outcomes is a floor without one.
+    return min(others, max(independent, _largest_probability(claim, evidence, others)))
 
 
 def _largest_probability(claim: TradeOff, evidence: Evidence, at_most: float) -> float:

@@ -6,13 +6,13 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
 from rich.table import Table
 
 from tightaudit.bounds import rounded_down
 from tightaudit.calibration import Calibration
 from tightaudit.pvalues.base import METHODS
+from tightaudit.report.terminal import method_table
 
 
 def calibration_view(result: Calibration) -> list[RenderableType]:
@@ -29,10 +29,7 @@ def calibration_view(result: Calibration) -> list[RenderableType]:
 
 
 def _rejection_table(result: Calibration) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("method", no_wrap=True)
-    for heading in ("level", "rejected", "95% interval"):
-        table.add_column(heading, justify="right")
+    table = method_table("level", "rejected", "95% interval")
     table.add_column("")
     for row in result.rejections:
         low, high = row.interval
@@ -49,10 +46,7 @@ def _rejection_table(result: Calibration) -> Table:
 
 
 def _bound_table(result: Calibration) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("method", no_wrap=True)
-    for heading in ("mean ε bound", "spread", "above the truth"):
-        table.add_column(heading, justify="right")
+    table = method_table("mean ε bound", "spread", "above the truth")
     for row in result.bounds:
         infinite = math.isinf(row.mean)
         table.add_row(

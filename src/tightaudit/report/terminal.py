@@ -12,6 +12,19 @@ from tightaudit.bounds import Bound, rounded_down
 from tightaudit.manyruns import ManyRuns
 
 
+def method_table(*headings: str) -> Table:
+    """A table with a row per method; the columns after its name are numbers.
+
+    >>> [str(column.header) for column in method_table("level").columns]
+    ['method', 'level']
+    """
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("method", no_wrap=True)
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    return table
+
+
 def bounds_table(bounds: Sequence[Bound], *, true_epsilon: float) -> Table:
     """One row per bound, with what it was computed from and how much of the truth it reaches.
 
@@ -48,9 +61,7 @@ def many_runs_table(result: ManyRuns) -> Table:
     >>> many_runs_table(many_runs(**counts, delta=1e-5)).row_count
     4
     """
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("method", no_wrap=True)
-    table.add_column("ε at least", justify="right")
+    table = method_table("ε at least")
     table.add_column("holds")
     exactly = f"with {100 * result.confidence:g}% confidence at δ={result.delta:g}"
     table.add_row("Clopper–Pearson", rounded_down(result.clopper_pearson), exactly)
