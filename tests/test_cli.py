@@ -173,7 +173,7 @@ def test_installed_command_and_module_agree() -> None:
 
 
 def test_shell_completion_knows_the_names() -> None:
-    from tightaudit.cli import _method_names, _null_names
+    from tightaudit.commands.options import method_names, null_names
 
-    assert _method_names("ex") == ["exact"]
-    assert set(_null_names("")) >= {"gaussian", "laplace", "approx-dp", "subsampled-gaussian"}
+    assert method_names("ex") == ["exact"]
+    assert set(null_names("")) >= {"gaussian", "laplace", "approx-dp", "subsampled-gaussian"}

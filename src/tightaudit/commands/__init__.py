@@ -1,0 +1,1 @@
+"""What `tightaudit` can be told to do: one file per command."""

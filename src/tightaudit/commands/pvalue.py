@@ -1,0 +1,57 @@
+"""`tightaudit pvalue`: test one claim with counts."""
+
+from __future__ import annotations
+
+from tightaudit.commands.options import (
+    AsJson,
+    Errors,
+    Guesses,
+    MethodName,
+    NullText,
+    Released,
+    Tail,
+    configured,
+)
+from tightaudit.commands.output import print_json, print_notes, setting
+from tightaudit.errors import InputError
+from tightaudit.game import Evidence
+from tightaudit.pvalues.base import p_value
+from tightaudit.pvalues.exact import expected_errors
+from tightaudit.tradeoffs.base import Family
+from tightaudit.tradeoffs.text import null as read_null
+
+
+def pvalue(
+    n: Guesses,
+    released: Released,
+    errors: Errors,
+    null: NullText,
+    method: MethodName = "exact",
+    tail: Tail = None,
+    as_json: AsJson = False,
+) -> None:
+    """How likely are so few errors if the claim holds?
+
+    [bold]Examples[/bold]
+
+    tightaudit pvalue --n 1000 --released 200 --errors 15 --null 'gaussian(mu=1)'
+
+    tightaudit pvalue --n 100 --released 100 --errors 15 --null 'approx-dp(epsilon=1,delta=0.01)' --json
+    """
+    evidence = Evidence(n=n, released=released, errors=errors)
+    claim = read_null(null)
+    if isinstance(claim, Family):
+        raise InputError("null", null, f"a claim with all its parameters; {claim.parameter} is missing")
+    chosen = configured(method, tail)
+    result = p_value(evidence, claim, method=chosen)
+    mean = expected_errors(claim, n=n, released=released)
+    if as_json:
+        print_json({"p_value": result, "expected_errors": mean, **setting(claim, chosen, evidence)})
+        return
+    independent = chosen.assumes.independent_outcomes
+    print(f"p-value {result:.4g} ({chosen.name}{'; if outcomes are independent' if independent else ''})")
+    print(
+        f"{errors:,} errors among {released:,} released of {n:,} guesses; "
+        f"independent channels of {claim} make {mean:,.4g} on average."
+    )
+    print_notes(chosen, evidence)
