@@ -1,5 +1,6 @@
 """How much does a differentially private algorithm really leak? Lower bounds on ε from a single run."""
 
+from tightaudit.auditing import Report, Row, audit
 from tightaudit.bounds import Bound, lower_bound
 from tightaudit.errors import InputError
 from tightaudit.game import Coins, Evidence, draw_coins, release
@@ -11,6 +12,8 @@ from tightaudit.pvalues.exact import Exact, expected_errors
 from tightaudit.pvalues.fdp_recursion import FdpRecursion
 from tightaudit.pvalues.order_statistics import OrderStatistics
 from tightaudit.pvalues.steinke import Steinke
+from tightaudit.reading.files import read_run
+from tightaudit.run import Run
 from tightaudit.tradeoffs.approximate import ApproxDP
 from tightaudit.tradeoffs.base import BasePair, Family, TradeOff
 from tightaudit.tradeoffs.gaussian import Gaussian
@@ -41,15 +44,20 @@ __all__ = [
     "OrderStatistics",
     "PrivacyLoss",
     "PublishedSampling",
+    "Report",
+    "Row",
+    "Run",
     "Steinke",
     "SubsampledGaussian",
     "Tabulated",
     "TradeOff",
+    "audit",
     "draw_coins",
     "expected_errors",
     "lower_bound",
     "many_runs",
     "null",
     "p_value",
+    "read_run",
     "release",
 ]

@@ -127,13 +127,19 @@ def lower_bound(
         return result("none-rejected", 0.0, None)
     if excess(family.least_private) <= 0:
         return result("all-rejected", None, None)
-    parameter = _least_private_rejected(family, excess, chosen.resolution)
+    parameter = least_private_rejected(family, excess, chosen.resolution)
     claim = family.member(parameter) if parameter > 0 else family.most_private
     return result("bounded", claim.epsilon(delta), parameter)
 
 
-def _least_private_rejected(family: Family, excess: Callable[[TradeOff], float], resolution: float) -> float:
-    """The largest parameter found rejected, for a family whose limits are rejected and not rejected."""
+def least_private_rejected(family: Family, excess: Callable[[TradeOff], float], resolution: float) -> float:
+    """The largest parameter whose excess is not positive, for a family with both kinds among its limits.
+
+    >>> import tightaudit as ta
+    >>> parameter = least_private_rejected(ta.Laplace.family(), lambda claim: claim.epsilon(0.0) - 2, 1e-8)
+    >>> round(parameter, 6)
+    2.0
+    """
 
     def at(parameter: float) -> float:
         return min(max(excess(family.member(parameter)), -_FAR), _FAR)

@@ -18,7 +18,6 @@ from tightaudit.errors import InputError
 from tightaudit.game import Evidence
 from tightaudit.mechanisms.base import Mechanism
 from tightaudit.pvalues.base import METHODS, Method, p_value, resolve
-from tightaudit.pvalues.bits import Bits
 from tightaudit.tradeoffs.approximate import ApproxDP
 from tightaudit.tradeoffs.base import TradeOff
 
@@ -135,7 +134,7 @@ def calibrate(
     names = list(METHODS) if methods is None else list(methods)
     chosen = [resolve(method) for method in names]
     if methods is None and sizes.released < sizes.n:
-        chosen = [method for method in chosen if not isinstance(method, Bits)]
+        chosen = [method for method in chosen if not method.releases_all]
     delta = tested.claimed_delta if isinstance(tested, ApproxDP) else checks.probability("delta", delta)
 
     chunk = max(1, min(1000, _CELLS_PER_CHUNK // sizes.n))

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from tightaudit.errors import InputError
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 LARGEST_COUNT = 10**15
 """Doubles tell neighbouring integers apart to somewhat beyond this."""
@@ -38,6 +39,17 @@ def count(name: str, value: object, *, minimum: int = 0, maximum: int = LARGEST_
     if number > maximum:
         raise InputError(name, value, f"at most {maximum:.0e}")
     return number
+
+
+def flag(name: str, value: object) -> bool:
+    """True or False, and nothing that merely counts as one of them.
+
+    >>> flag("independent", True)
+    True
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(name, value, "True or False")
+    return bool(value)
 
 
 def seed(value: object) -> int:
@@ -141,6 +153,23 @@ def vector(name: str, values: ArrayLike) -> FloatArray:
             name, f"array of shape {result.shape}", "a one-dimensional array with at least one entry"
         )
     return result
+
+
+def bits(name: str, values: ArrayLike) -> BoolArray:
+    """A one-dimensional, non-empty array of zeros and ones, or of booleans.
+
+    >>> bits("members", [1, 0])
+    array([ True, False])
+    """
+    raw = plain_array(name, values)
+    if raw.dtype == np.bool_ and raw.ndim == 1 and raw.size:
+        return raw
+    values_as_numbers = vector(name, raw)
+    wrong = (values_as_numbers != 0) & (values_as_numbers != 1)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise InputError(name, float(values_as_numbers[at]), f"0 or 1 (position {at})")
+    return values_as_numbers == 1
 
 
 def within(name: str, values: ArrayLike, low: float, high: float) -> FloatArray:

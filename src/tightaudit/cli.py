@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 import tightaudit
+from tightaudit.commands.audit import audit
 from tightaudit.commands.bound import bound
 from tightaudit.commands.calibrate import calibrate
 from tightaudit.commands.demo import demo
@@ -39,7 +40,7 @@ def start(
         print(context.get_help())
 
 
-for command in (pvalue, bound, many_runs, calibrate, demo):
+for command in (audit, pvalue, bound, many_runs, calibrate, demo):
     app.command(command.__name__.replace("_", "-"))(command)
 
 

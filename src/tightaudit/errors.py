@@ -1,4 +1,4 @@
-"""The one exception a caller has to know: something handed in is not usable."""
+"""The exception a caller has to know: something handed in, or the file it was in, is not usable."""
 
 from __future__ import annotations
 
@@ -22,10 +22,32 @@ class InputError(ValueError):
         return f"{self.argument}={_shown(self.value)}: expected {self.expected}"
 
 
+class FileError(InputError):
+    """A file that cannot be used: where in it, what was found there and what was expected.
+
+    >>> raise FileError("scores.csv, line 3", "1,maybe", "0 or 1 in column member")
+    Traceback (most recent call last):
+        ...
+    tightaudit.errors.FileError: scores.csv, line 3: found 1,maybe, expected 0 or 1 in column member
+    """
+
+    def __str__(self) -> str:
+        return f"{printable(self.argument)}: found {_shown(self.value)}, expected {self.expected}"
+
+
+def printable(text: str) -> str:
+    r"""The text on one line and without control characters, which could move a terminal's cursor.
+
+    >>> printable("a\x1b[2J  b")
+    'a�[2J b'
+    """
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
+
+
 def _shown(value: object) -> str:
     """The value on one line, short enough that the rest of the message is read too."""
     try:
-        text = " ".join((value if isinstance(value, str) else repr(value)).split())
+        text = printable(value[:1000] if isinstance(value, str) else repr(value))
     except ValueError:  # an integer with more digits than Python is willing to print
         text = f"a {type(value).__name__} too long to print"
     return text if len(text) <= 80 else text[:77] + "..."

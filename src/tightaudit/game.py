@@ -10,18 +10,17 @@ ties depend on the coins.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tightaudit import checks
-from tightaudit.checks import FloatArray
+from tightaudit.checks import BoolArray, FloatArray
 from tightaudit.errors import InputError
+from tightaudit.pairing import Ids, matching_positions
 
-BoolArray = NDArray[np.bool_]
 Guessing = Literal["two-sided", "one-sided", "threshold"]
 
 _COIN_STREAM, _TIE_STREAM = 1, 2
@@ -69,7 +68,7 @@ class Evidence:
         if self.seed is not None:
             checks.seed(self.seed)
         if self.errors_by_rank is not None:
-            by_rank = _bits("errors_by_rank", self.errors_by_rank).copy()
+            by_rank = checks.bits("errors_by_rank", self.errors_by_rank).copy()
             by_rank.flags.writeable = False
             if by_rank.size != n:
                 raise InputError("errors_by_rank", f"{by_rank.size} values", f"one per guess, n={n}")
@@ -119,8 +118,8 @@ def release(
     released: int,
     guessing: Guessing = "two-sided",
     threshold: float | None = None,
-    score_ids: Sequence[Hashable] | NDArray[Any] | None = None,
-    member_ids: Sequence[Hashable] | NDArray[Any] | None = None,
+    score_ids: Ids | None = None,
+    member_ids: Ids | None = None,
     seed: int = 0,
 ) -> Evidence:
     """Guess every bit from the scores, order the guesses by confidence and release the first ones.
@@ -138,9 +137,9 @@ def release(
     (4, 2, 0)
     """
     score = checks.vector("scores", scores)
-    bits = _bits("members", members)
+    bits = checks.bits("members", members)
     if score_ids is not None or member_ids is not None:
-        bits = bits[_matching_positions(score_ids, member_ids, score.size, bits.size)]
+        bits = bits[matching_positions(score_ids, member_ids, score.size, bits.size)]
     if bits.size != score.size:
         raise InputError("members", f"{bits.size} values", f"one per score, {score.size}")
     cut = _require_rule(guessing, threshold)
@@ -169,18 +168,6 @@ def _require_rule(guessing: object, threshold: object) -> float | None:
 
 def _stream(seed: int, stream: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(entropy=seed, spawn_key=(stream,)))
-
-
-def _bits(name: str, values: ArrayLike) -> BoolArray:
-    raw = checks.plain_array(name, values)
-    if raw.dtype == np.bool_ and raw.ndim == 1 and raw.size:
-        return raw
-    number = checks.vector(name, raw)
-    wrong = (number != 0) & (number != 1)
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        raise InputError(name, float(number[at]), f"0 or 1 (position {at})")
-    return number == 1
 
 
 def _ascending(keys: FloatArray, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -212,40 +199,3 @@ def _threshold_errors(
 ) -> BoolArray:
     order = _ascending(np.abs(score - threshold), rng)[::-1]
     return ((score > threshold) != bits)[order]
-
-
-def _matching_positions(
-    score_ids: Sequence[Hashable] | NDArray[Any] | None,
-    member_ids: Sequence[Hashable] | NDArray[Any] | None,
-    scores: int,
-    members: int,
-) -> NDArray[np.intp]:
-    """For each score, the position of the bit with the same id."""
-    if score_ids is None or member_ids is None:
-        missing = "score_ids" if score_ids is None else "member_ids"
-        raise InputError(missing, None, "ids on both sides, or on neither")
-    wanted, offered = _ids("score_ids", score_ids, scores), _ids("member_ids", member_ids, members)
-    position = {key: index for index, key in enumerate(offered)}
-    for key in wanted:
-        if key not in position:
-            raise InputError("score_ids", key, "an id that is also in member_ids")
-    if len(offered) > len(wanted):
-        extra = set(offered) - set(wanted)
-        raise InputError("member_ids", next(key for key in offered if key in extra), "an id with a score")
-    return np.fromiter((position[key] for key in wanted), dtype=np.intp, count=len(wanted))
-
-
-def _ids(name: str, ids: Sequence[Hashable] | NDArray[Any], size: int) -> list[Hashable]:
-    try:
-        keys: list[Hashable] = list(ids.tolist() if isinstance(ids, np.ndarray) else ids)
-        set(keys)
-    except TypeError:
-        raise InputError(name, ids, "a sequence of ids such as strings or integers") from None
-    if len(keys) != size:
-        raise InputError(name, f"{len(keys)} ids", f"one per value, {size}")
-    seen: set[Hashable] = set()
-    for key in keys:
-        if key in seen:
-            raise InputError(name, key, "each id once")
-        seen.add(key)
-    return keys

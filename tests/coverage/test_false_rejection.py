@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import tightaudit as ta
-from tightaudit.checks import FloatArray
-from tightaudit.game import BoolArray
+from tightaudit.checks import BoolArray, FloatArray
 
 RUNS = 4000
 Draw = Callable[[BoolArray, np.random.Generator], FloatArray]

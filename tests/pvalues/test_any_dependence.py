@@ -103,7 +103,15 @@ def test_large_releases_fall_back_and_say_so() -> None:
     others = [ta.p_value(evidence, claim, method=name) for name in ("fdp-recursion", "steinke")]
     assert method.p_value(claim, evidence) == min(others)
     assert "fdp-recursion" in str(method.remark(evidence))
-    assert method.remark(ta.Evidence(10**6, 100, 10)) is None
+    assert "linear program" in str(method.remark(ta.Evidence(10**6, 100, 10)))
+
+
+def test_the_limit_of_the_program_is_an_option() -> None:
+    evidence, claim = ta.Evidence(1000, 200, 5), ta.Gaussian(1.0)
+    limited = ta.AnyDependence(largest_program=199)
+    assert limited.p_value(claim, evidence) == ta.p_value(evidence, claim, method="fdp-recursion")
+    assert "above 199" in str(limited.remark(evidence))
+    assert ta.p_value(evidence, claim, method="any-dependence") < limited.p_value(claim, evidence)
 
 
 def test_a_program_that_is_not_solved_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,10 @@ from tightaudit.commands.options import (
     Tail,
     configured,
 )
-from tightaudit.commands.output import bound_fields, print_json, print_notes
+from tightaudit.commands.output import print_json, print_notes
 from tightaudit.errors import InputError
 from tightaudit.game import Evidence
+from tightaudit.report.fields import bound_fields
 from tightaudit.tradeoffs.base import TradeOff
 from tightaudit.tradeoffs.text import null as read_null
 

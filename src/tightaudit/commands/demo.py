@@ -12,8 +12,9 @@ from tightaudit.commands.options import (
     AsJson,
     count,
 )
-from tightaudit.commands.output import bound_fields, print_json
+from tightaudit.commands.output import print_json
 from tightaudit.demo import CANARIES, run_demo
+from tightaudit.report.fields import bound_fields
 from tightaudit.report.terminal import bounds_table
 
 

@@ -12,11 +12,12 @@ from tightaudit.commands.options import (
     Tail,
     configured,
 )
-from tightaudit.commands.output import print_json, print_notes, setting
+from tightaudit.commands.output import print_json, print_notes
 from tightaudit.errors import InputError
 from tightaudit.game import Evidence
 from tightaudit.pvalues.base import p_value
 from tightaudit.pvalues.exact import expected_errors
+from tightaudit.report.fields import setting
 from tightaudit.tradeoffs.base import Family
 from tightaudit.tradeoffs.text import null as read_null
 

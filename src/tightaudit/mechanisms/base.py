@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tightaudit.checks import FloatArray
+from tightaudit.checks import BoolArray, FloatArray
 from tightaudit.errors import InputError
-from tightaudit.game import BoolArray, Evidence, Guessing, release
+from tightaudit.game import Evidence, Guessing, release
 from tightaudit.registry import Registry
 from tightaudit.text import Call, parse
 from tightaudit.tradeoffs.base import TradeOff

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tightaudit.checks import FloatArray
+from tightaudit.checks import BoolArray, FloatArray
 from tightaudit.errors import InputError
-from tightaudit.game import BoolArray
 from tightaudit.mechanisms.base import MECHANISMS, Mechanism
 from tightaudit.tradeoffs.base import TradeOff
 

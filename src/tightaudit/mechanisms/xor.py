@@ -8,8 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from tightaudit import checks
-from tightaudit.checks import FloatArray
-from tightaudit.game import BoolArray
+from tightaudit.checks import BoolArray, FloatArray
 from tightaudit.mechanisms.base import MECHANISMS, Mechanism
 from tightaudit.tradeoffs.approximate import ApproxDP
 

@@ -47,6 +47,8 @@ class AnyDependence(Method):
     0.00561
     """
 
+    largest_program: int = LARGEST_PROGRAM
+    """With more guesses released than this, the simpler methods answer instead."""
     name = "any-dependence"
     assumes = Assumptions(
         independent_outcomes=False,
@@ -58,7 +60,7 @@ class AnyDependence(Method):
 
     def p_value(self, claim: TradeOff, evidence: Evidence) -> float:
         recursion, independent = FdpRecursion().p_value(claim, evidence), Exact().p_value(claim, evidence)
-        return _between(independent, recursion, claim, evidence)
+        return self._between(independent, recursion, claim, evidence)
 
     def excess(self, claim: TradeOff, evidence: Evidence, level: float) -> float:
         """Positive if not rejected; the program is solved only where simpler bounds leave it open.
@@ -72,24 +74,24 @@ class AnyDependence(Method):
         independent = Exact().p_value(claim, evidence)
         if independent > level:
             return in_normal_quantiles(independent, level)
-        return in_normal_quantiles(_between(independent, recursion, claim, evidence), level)
+        return in_normal_quantiles(self._between(independent, recursion, claim, evidence), level)
 
     def remark(self, evidence: Evidence) -> str | None:
-        if evidence.released <= LARGEST_PROGRAM:
-            return None
+        if evidence.released <= self.largest_program:
+            return "solved as a linear program"
         return (
-            f"released={evidence.released} is above {LARGEST_PROGRAM}, where the linear program gets too "
-            "slow: the smaller of fdp-recursion and steinke was taken, both valid under any dependence"
+            f"released={evidence.released} is above {self.largest_program}, where the linear program gets "
+            "too slow: the smaller of fdp-recursion and steinke was taken, both valid under any dependence"
         )
 
-
-def _between(independent: float, recursion: float, claim: TradeOff, evidence: Evidence) -> float:
-    """The program's value between the p-values of `exact` and of the other valid methods."""
-    others = min(recursion, Steinke().p_value(claim, evidence))
-    if evidence.released > LARGEST_PROGRAM or others == 0 or evidence.errors == evidence.released:
-        return others
-    # The solver works to a tolerance; the exact law of independent outcomes is a floor without one.
-    return min(others, max(independent, _largest_probability(claim, evidence, others)))
+    def _between(self, independent: float, recursion: float, claim: TradeOff, evidence: Evidence) -> float:
+        """The program's value between the p-values of `exact` and of the other valid methods."""
+        others = min(recursion, Steinke().p_value(claim, evidence))
+        too_large = evidence.released > self.largest_program
+        if too_large or others == 0 or evidence.errors == evidence.released:
+            return others
+        # The solver works to a tolerance; the exact law of independent outcomes is a floor without.
+        return min(others, max(independent, _largest_probability(claim, evidence, others)))
 
 
 def _largest_probability(claim: TradeOff, evidence: Evidence, at_most: float) -> float:

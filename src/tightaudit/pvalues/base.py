@@ -41,6 +41,8 @@ class Method(ABC):
     reference: ClassVar[str]
     resolution: ClassVar[float] = 1e-8
     """How finely a family's parameter is worth searching, relative to itself."""
+    releases_all: ClassVar[bool] = False
+    """Whether the method needs every guess released."""
 
     @abstractmethod
     def p_value(self, claim: TradeOff, evidence: Evidence) -> float:

@@ -41,6 +41,7 @@ class Bits(Method):
         claims="every trade-off function",
         evidence="all guesses released",
     )
+    releases_all = True
     reference = "Xiang, Wang, Xiao, Wang: Privacy Audit as Bits Transmission, 2025"
 
     def p_value(self, claim: TradeOff, evidence: Evidence) -> float:

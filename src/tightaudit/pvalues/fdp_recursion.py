@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tightaudit.game import Evidence
 from tightaudit.pvalues.base import METHODS, Assumptions, Method
@@ -35,7 +36,7 @@ class FdpRecursion(Method):
     reference = "Mahloujifar, Melis, Chaudhuri: Auditing f-Differential Privacy in One Run, 2024"
 
     def p_value(self, claim: TradeOff, evidence: Evidence) -> float:
-        curve = claim.detection_curve()
+        curve = _curve(claim)
 
         def rejected(log_level: float) -> bool:
             return _rejected(curve, evidence, math.exp(log_level))
@@ -52,7 +53,13 @@ class FdpRecursion(Method):
 
     def excess(self, claim: TradeOff, evidence: Evidence, level: float) -> float:
         """Positive if not rejected at the level: one run of the recursion instead of a search for τ."""
-        return -1.0 if _rejected(claim.detection_curve(), evidence, level) else 1.0
+        return -1.0 if _rejected(_curve(claim), evidence, level) else 1.0
+
+
+@lru_cache(maxsize=8)
+def _curve(claim: TradeOff) -> Callable[[float], float]:
+    """A search asks about one claim at several levels and counts, and some curves take long to draw."""
+    return claim.detection_curve()
 
 
 def _rejected(curve: Callable[[float], float], evidence: Evidence, level: float) -> bool:

@@ -1,0 +1,188 @@
+"""`tightaudit audit`: from a file of scores to the table of beliefs."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tightaudit import auditing
+from tightaudit.commands.options import (
+    AsJson,
+    Confidence,
+    configured,
+    count,
+    method_names,
+    null_names,
+    number,
+)
+from tightaudit.commands.output import print_json, progress_bar
+from tightaudit.errors import InputError
+from tightaudit.game import Guessing
+from tightaudit.pvalues.base import METHODS
+from tightaudit.reading.files import FORMATS, read_run
+from tightaudit.report.audit_json import audit_fields
+from tightaudit.report.audit_text import audit_view
+from tightaudit.tradeoffs.approximate import ApproxDP
+from tightaudit.tradeoffs.base import Family, TradeOff
+from tightaudit.tradeoffs.text import null as read_null
+
+VIOLATED = 1
+
+
+def audit(
+    file: Annotated[
+        str,
+        typer.Argument(
+            help=f"Scores and secret bits: {', '.join(FORMATS)} or a saved run; - reads standard input."
+        ),
+    ],
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            parser=number, metavar="NUMBER", help="The δ at which ε is bounded; by default that of the claim."
+        ),
+    ] = None,
+    claim: Annotated[
+        str | None,
+        typer.Option(help="The claim to test, as in 'gaussian(mu=1)'.", autocompletion=null_names),
+    ] = None,
+    claim_epsilon: Annotated[
+        float | None, typer.Option(parser=number, metavar="NUMBER", help="The claim (ε, δ)-DP with this ε.")
+    ] = None,
+    null: Annotated[
+        str | None,
+        typer.Option(
+            help="Family whose shape the curve may have; by default the claim's, else gaussian.",
+            autocompletion=null_names,
+        ),
+    ] = None,
+    independent: Annotated[
+        bool | None,
+        typer.Option(
+            "--independent/--dependent",
+            help="State that each canary's outcome depends on its own bit and noise alone; or not.",
+        ),
+    ] = None,
+    shape_known: Annotated[
+        bool, typer.Option("--shape-known", help="State that the privacy curve is of the family.")
+    ] = False,
+    release: Annotated[
+        str,
+        typer.Option(
+            metavar="RULE", help="Guesses to release: a count, a fraction such as 0.2, auto or best."
+        ),
+    ] = "auto",
+    method: Annotated[
+        str | None,
+        typer.Option(help=f"One method instead: {', '.join(METHODS)}.", autocompletion=method_names),
+    ] = None,
+    confidence: Confidence = 0.95,
+    guessing: Annotated[str, typer.Option(help="two-sided, one-sided or threshold.")] = "two-sided",
+    threshold: Annotated[
+        float | None,
+        typer.Option(parser=number, metavar="NUMBER", help="Threshold of the scores, fixed in advance."),
+    ] = None,
+    members: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The secret bits, if in another file; joined by id.")
+    ] = None,
+    score_column: Annotated[str | None, typer.Option(help="Column of the scores [score].")] = None,
+    member_column: Annotated[str | None, typer.Option(help="Column of the secret bits [member].")] = None,
+    id_column: Annotated[str | None, typer.Option(help="Column of the ids [id].")] = None,
+    file_format: Annotated[
+        str | None,
+        typer.Option("--format", help=f"Format, if the name does not tell: {', '.join(FORMATS)}."),
+    ] = None,
+    seed: Annotated[int, typer.Option(parser=count, metavar="COUNT", help="Seed of the order of ties.")] = 0,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report as a web page.")] = None,
+    as_json: AsJson = False,
+    fail_on_violation: Annotated[
+        bool, typer.Option("--fail-on-violation", help="Exit with 1 if the claim is rejected.")
+    ] = False,
+) -> None:
+    """How much did one run leak? Lower bounds on ε, one per combination of beliefs.
+
+    [bold]Examples[/bold]
+
+    tightaudit audit scores.csv --delta 1e-5
+
+    tightaudit audit run.npz --delta 1e-5 --claim 'gaussian(mu=1)' --independent --html audit.html
+
+    tightaudit audit scores.parquet --members coins.csv --delta 1e-5 --claim-epsilon 8 --fail-on-violation
+    """
+    run = read_run(
+        file,
+        members=members,
+        score_column=score_column,
+        member_column=member_column,
+        id_column=id_column,
+        file_format=file_format,
+    )
+    tested = _claim(claim, claim_epsilon, delta)
+    if fail_on_violation and tested is None and run.claim is None:
+        raise InputError("fail-on-violation", True, "a claim to test")
+    with progress_bar("rows of the table") as progress:
+        report = auditing.audit(
+            run,
+            delta=delta,
+            claim=tested,
+            null=_family(null, delta),
+            independent=independent,
+            shape_known=shape_known,
+            release=release,
+            method=None if method is None else configured(method, None),
+            confidence=confidence,
+            guessing=_rule(guessing),
+            threshold=threshold,
+            seed=seed,
+            progress=progress,
+            command=shlex.join(["tightaudit", *sys.argv[1:]]),
+        )
+    if html is not None:
+        report.to_html(html)
+    if as_json:
+        print_json(audit_fields(report))
+    else:
+        Console(highlight=False, soft_wrap=False).print(audit_view(report))
+    if fail_on_violation and report.violated:
+        raise typer.Exit(VIOLATED)
+
+
+def _claim(text: str | None, epsilon: float | None, delta: float | None) -> TradeOff | None:
+    if text is not None and epsilon is not None:
+        raise InputError("claim-epsilon", epsilon, "no --claim beside it")
+    if epsilon is not None:
+        if delta is None:
+            raise InputError("delta", None, "the δ of the claim")
+        return ApproxDP(epsilon, delta)
+    if text is None:
+        return None
+    claim = read_null(text, delta=delta)
+    if isinstance(claim, Family):
+        raise InputError("claim", text, f"a claim with all its parameters; {claim.parameter} is missing")
+    return claim
+
+
+def _family(text: str | None, delta: float | None) -> Family | None:
+    if text is None:
+        return None
+    family = read_null(text, delta=delta)
+    if isinstance(family, TradeOff):
+        raise InputError(
+            "null", text, "a family: leave out the parameter to be bounded, or make it the claim"
+        )
+    return family
+
+
+def _rule(text: str) -> Guessing:
+    rules: dict[str, Guessing] = {
+        "two-sided": "two-sided",
+        "one-sided": "one-sided",
+        "threshold": "threshold",
+    }
+    if text not in rules:
+        raise InputError("guessing", text, f"one of {', '.join(rules)}")
+    return rules[text]

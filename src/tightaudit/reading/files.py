@@ -1,0 +1,134 @@
+"""One door for every file: the format by its name, or by its first bytes when it comes through a pipe."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tightaudit.errors import FileError, InputError
+from tightaudit.pairing import Ids, matching_positions
+from tightaudit.reading.columns import Columns, Selection
+from tightaudit.reading.delimited import read_delimited
+from tightaudit.reading.frames import Frame, read_frame
+from tightaudit.reading.json_lines import read_json_lines
+from tightaudit.reading.npz import read_npz
+from tightaudit.reading.parquet import read_parquet
+from tightaudit.run import Run
+
+STANDARD_INPUT = "-"
+Reader = Callable[[BinaryIO, str, Selection], Columns]
+FORMATS: dict[str, Reader] = {
+    "csv": read_delimited,
+    "tsv": partial(read_delimited, delimiter="\t"),
+    "parquet": read_parquet,
+    "npz": read_npz,
+    "jsonl": read_json_lines,
+}
+_ENDINGS = {**{f".{name}": name for name in FORMATS}, ".ndjson": "jsonl", ".pq": "parquet"}
+_FIRST_BYTES = {b"PAR1": "parquet", b"PK\x03\x04": "npz", b"{": "jsonl"}
+
+
+def read_run(
+    path: str | PathLike[str],
+    *,
+    members: str | PathLike[str] | None = None,
+    score_column: str | None = None,
+    member_column: str | None = None,
+    id_column: str | None = None,
+    file_format: str | None = None,
+) -> Run:
+    r"""Read scores and secret bits from CSV, TSV, Parquet, NPZ, JSON Lines or a saved Run; `-` is a pipe.
+
+    Columns are `score`, `member` (0 or 1) and, if there is one, `id`, unless others are named. With
+    `members` the bits come from a second file and are paired with the scores by id.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "scores.csv"
+    >>> _ = path.write_text("id,score,member\na,2.5,1\nb,-1.0,0\n")
+    >>> read_run(path).members
+    array([ True, False])
+    """
+    everything = Selection(score_column, member_column, id_column)
+    if members is None:
+        return _run(_read(path, everything, file_format))
+    if os.fspath(path) == os.fspath(members) == STANDARD_INPUT:
+        raise InputError("members", STANDARD_INPUT, "a file: standard input already holds the scores")
+    scores = _read(path, Selection(score_column, None, id_column, ("score", "id"), ()), file_format)
+    bits = _read(members, Selection(None, member_column, id_column, ("member", "id"), ()), file_format)
+    order = _pairing(scores, bits)
+    values = {**scores.values, "member": bits.values["member"][order]}
+    return _run(Columns(f"{scores.source} and {bits.source}", values, {**bits.known, **scores.known}))
+
+
+def run_of_frame(
+    frame: Frame,
+    *,
+    score_column: str | None = None,
+    member_column: str | None = None,
+    id_column: str | None = None,
+) -> Run:
+    """A Run from a pandas or polars frame with columns `score`, `member` and perhaps `id`, or as named."""
+    return _run(read_frame(frame, Selection(score_column, member_column, id_column)))
+
+
+def _run(columns: Columns) -> Run:
+    scores, members = columns.values["score"], columns.values["member"]
+    if scores.size == 0:
+        raise FileError(columns.source, "no rows", "at least one canary")
+    try:
+        return Run(scores, members, columns.ids, source=columns.source, **columns.known)
+    except FileError:
+        raise
+    except InputError as error:
+        # The names of a Run's fields are not the words of whoever wrote the file.
+        raise FileError(f"{columns.source}, the {error.argument}", error.value, error.expected) from None
+
+
+def _pairing(scores: Columns, bits: Columns) -> NDArray[np.intp]:
+    wanted, offered = scores.values["id"], bits.values["id"]
+    if wanted.dtype.kind != offered.dtype.kind and "U" in (wanted.dtype.kind, offered.dtype.kind):
+        # A CSV cannot say whether 12 is a number.
+        wanted, offered = wanted.astype(np.str_), offered.astype(np.str_)
+    try:
+        return matching_positions(
+            cast("Ids", wanted), cast("Ids", offered), scores.values["score"].size, bits.values["member"].size
+        )
+    except InputError as error:
+        source = scores.source if error.argument == "score_ids" else bits.source
+        expected = error.expected.replace("member_ids", bits.source)
+        raise FileError(f"{source}, the ids", error.value, expected) from None
+
+
+def _read(path: str | PathLike[str], selection: Selection, file_format: str | None) -> Columns:
+    if file_format is not None and file_format not in FORMATS:
+        raise InputError("format", file_format, f"one of {', '.join(FORMATS)}")
+    if os.fspath(path) == STANDARD_INPUT:
+        return _read_pipe(selection, file_format)
+    file = Path(path)
+    chosen = file_format or _ENDINGS.get(file.suffix.lower())
+    if chosen is None:
+        raise FileError(str(path), f"the ending {file.suffix or 'nothing'}", f"one of {', '.join(_ENDINGS)}")
+    try:
+        with file.open("rb") as opened:
+            return FORMATS[chosen](opened, file.name, selection)
+    except OSError as error:
+        raise FileError(str(path), error.strerror or str(error), "a file that can be read") from None
+
+
+def _read_pipe(selection: Selection, file_format: str | None) -> Columns:
+    stream = io.BufferedReader(cast("io.RawIOBase", sys.stdin.buffer))
+    start = stream.peek(4)
+    chosen = file_format or next(
+        (name for first, name in _FIRST_BYTES.items() if start.lstrip().startswith(first)), "csv"
+    )
+    seekable = io.BytesIO(stream.read()) if chosen in ("parquet", "npz") else stream
+    return FORMATS[chosen](cast("BinaryIO", seekable), "standard input", selection)

@@ -1,0 +1,44 @@
+"""Parquet, through pyarrow (the extra `io`)."""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO
+
+from numpy.typing import NDArray
+
+from tightaudit.errors import FileError
+from tightaudit.reading.columns import Columns, Selection
+from tightaudit.run import text_or_integers
+
+
+def read_parquet(file: BinaryIO, source: str, selection: Selection) -> Columns:
+    """The chosen columns of a Parquet file; nothing else of it is read."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        needed = "pyarrow to read it: pip install 'tightaudit[io]'"
+        raise FileError(source, "a Parquet file", needed) from None
+    try:
+        opened = parquet.ParquetFile(file)
+        roles = selection.among(opened.schema_arrow.names, source)
+        table = opened.read(columns=list(roles.values()))
+    except (pyarrow.ArrowException, OSError) as error:
+        raise FileError(source, str(error), "a whole Parquet file") from None
+    return Columns(source, {role: _values(table.column(name), role, source) for role, name in roles.items()})
+
+
+def _values(column: Any, role: str, source: str) -> NDArray[Any]:
+    import pyarrow
+
+    name = f"{source}, the {role}s"
+    if column.null_count:
+        raise FileError(name, f"{column.null_count} missing values", "a value in every row")
+    kind = column.type
+    if pyarrow.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if role == "id":
+        return text_or_integers("ids", column.to_numpy())
+    if pyarrow.types.is_boolean(kind) or pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind):
+        return column.to_numpy()
+    raise FileError(name, f"values of type {kind}", "numbers" if role == "score" else "0 or 1")

@@ -1,0 +1,158 @@
+"""An audit on the terminal: the verdict, the table of beliefs, and what to mind."""
+
+from __future__ import annotations
+
+import io
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tightaudit.auditing import Report, Row
+from tightaudit.bounds import rounded_down
+from tightaudit.errors import printable
+from tightaudit.tradeoffs.approximate import ApproxDP
+
+_WIDTH = 80
+_SMALLEST_SHOWN = 1e-99
+_WIDEST_SHAPE = 10
+
+
+def audit_view(report: Report) -> RenderableType:
+    """The report as something rich can print; nothing in it is taken for markup."""
+    parts: list[RenderableType] = [_verdict(report), Text(setting_line(report), style="dim"), ""]
+    parts += [_table(report), ""]
+    parts += [Text(line, style="dim") for line in notes(report)]
+    parts += [Text(f"warning: {printable(warning)}", style="yellow") for warning in report.warnings]
+    return Group(*parts)
+
+
+def plain_text(report: Report) -> str:
+    """The same without colours, 80 columns wide.
+
+    >>> import tightaudit as ta
+    >>> text = plain_text(ta.audit([2.0, 1.0, -1.0, 0.0], [1, 1, 0, 0], delta=1e-5))
+    >>> max(len(line) for line in text.splitlines()) <= 80
+    True
+    """
+    console = Console(width=_WIDTH, file=io.StringIO(), color_system=None, highlight=False)
+    with console.capture() as captured:
+        console.print(audit_view(report))
+    return "\n".join(line.rstrip() for line in captured.get().rstrip().splitlines())
+
+
+def _verdict(report: Report) -> Text:
+    style = {True: "bold red", False: "bold green", None: "bold"}[report.violated]
+    sentences = [report.verdict]
+    if report.claim is not None and report.headline is not None:
+        sentences.append(report.headline.finding)
+    return Text(" ".join(sentences), style=style)
+
+
+def setting_line(report: Report) -> str:
+    """How many canaries there were and how their bits were guessed."""
+    run, evidence = report.run, report.evidence
+    source = f"{printable(run.source)}: " if run.source else ""
+    inside = int(run.members.sum())
+    return (
+        f"{source}{run.n:,} {'canary' if run.n == 1 else 'canaries'}, {inside:,} in; {evidence.guessing} guessing; "
+        f"seed {evidence.seed}"
+    )
+
+
+def _table(report: Report) -> Table:
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("")
+    table.add_column("outcomes", no_wrap=True)
+    table.add_column("curve", no_wrap=True)
+    table.add_column("method", no_wrap=True)
+    table.add_column("errors", justify="right", no_wrap=True)
+    table.add_column("ε ≥", justify="right", no_wrap=True)
+    if report.claim is not None:
+        table.add_column("claim", no_wrap=True)
+        table.add_column("p", no_wrap=True)
+    for row in report.rows:
+        chosen = row is report.headline
+        cells = [
+            "▶" if chosen else "",
+            "independent" if row.independent else "any",
+            _short(row),
+            row.method.name,
+            f"{row.bound.evidence.errors}/{row.bound.evidence.released}",
+            shown_epsilon(row),
+        ]
+        if row.p_value is not None:
+            cells += ["rejected" if row.rejected else "stands", shown_p_value(row.p_value)]
+        table.add_row(*(Text(cell) for cell in cells), style="bold" if chosen else None)
+    return table
+
+
+def _short(row: Row) -> str:
+    if row.shape is None:
+        return "any"
+    return str(row.shape) if len(str(row.shape)) <= _WIDEST_SHAPE else "as below"
+
+
+def shown_p_value(p: float) -> str:
+    """A p-value for a table.
+
+    >>> shown_p_value(0.01234), shown_p_value(1e-200)
+    ('0.012', '<1e-99')
+    """
+    return f"{p:.2g}" if p >= _SMALLEST_SHOWN else f"<{_SMALLEST_SHOWN:g}"
+
+
+def shown_claim(row: Row) -> str:
+    """The claim as the row tests it, without digits nobody needs.
+
+    >>> import tightaudit as ta
+    >>> report = ta.audit([2.0, 1.0, -1.0, 0.0], [1, 1, 0, 0], delta=1e-5, claim=ta.Gaussian(1.0))
+    >>> shown_claim(report.rows[0]), shown_claim(report.rows[1])
+    ('gaussian(mu=1)', 'ε ≤ 4.377')
+    """
+    if isinstance(row.tested, ApproxDP):
+        return f"ε ≤ {row.tested.epsilon(row.bound.delta):.4g}"
+    return str(row.tested)
+
+
+def shown_epsilon(row: Row) -> str:
+    """The bound for a table: rounded down, or why there is none."""
+    return "family rejected" if row.bound.epsilon is None else rounded_down(row.bound.epsilon)
+
+
+def notes(report: Report) -> list[str]:
+    """What a reader of the table has to know."""
+    sure = f"{100 * report.confidence:.10g}%"
+    lines = [
+        f"Each row alone holds with {sure} confidence, at δ = {report.delta:g}, if its beliefs do; picking "
+        "the largest afterwards does not."
+    ]
+    if report.headline is not None:
+        stated = ["independent outcomes"] if report.independent else []
+        stated += ["the shape of the curve"] if report.shape_known else []
+        lines.append(f"▶ rests on what was stated: {' and '.join(stated) or 'nothing'}.")
+    if report.why is not None:
+        lines.append(f"Independent outcomes: {printable(report.why)}.")
+    costs = [f"{row.cost:.3f}" for row in report.rows if row.cost is not None]
+    if costs:
+        tried = ", ".join(f"{count:,}" for count in report.rows[0].counts)
+        lines.append(
+            f"Released: the best of {len(report.rows[0].counts)} counts ({tried}), row by row; trying so "
+            f"many cost {', '.join(costs)} in ε."
+        )
+    lines += [
+        f"Curve as below: the family {row.shape}."
+        for row in report.rows[:1]
+        if row.shape is not None and _short(row) == "as below"
+    ]
+    remarks = {row.bound.remark for row in report.rows} - {None}
+    lines += [f"any-dependence: {remark}." for remark in sorted(map(str, remarks))]
+    lines += sorted(
+        {
+            f"Caution: {row.method.name} {row.method.assumes.caveat}"
+            for row in report.rows
+            if row.method.assumes.caveat
+        }
+    )
+    return lines
