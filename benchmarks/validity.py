@@ -2,7 +2,8 @@
 
     python benchmarks/validity.py docs [repetitions]
 
-Writes `validity.csv`, `validity.png` and the table in `validity.md` into the folder, in a few minutes.
+Writes `validity.csv`, `validity-of-audits.csv`, `validity.png` and the tables in `validity.md` into the
+folder, in a few minutes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-from tightaudit.calibration import Rejections, calibrate
+from tightaudit.calibration import Calibration, Rejections, calibrate
 from tightaudit.mechanisms.base import mechanism
 from tightaudit.pvalues.base import METHODS
 
@@ -44,6 +45,21 @@ SETTINGS = (
     ("correlated-gaussian(mu=1,rho=0.5)", 1000, 200),
     ("correlated-gaussian(mu=1,rho=0.5)", 200, 200),
 )
+# Whole audits, as `audit` makes them: its rows, its planned and its best numbers released.
+AUDITED = (
+    "gaussian(mu=1)",
+    "gaussian(mu=3)",
+    "laplace(mu=1)",
+    "randomized-response(epsilon=1,delta=0.01)",
+    "subsampled-gaussian(mu=2,q=0.5)",
+    "shared-score(claim=gaussian(mu=1))",
+    "shared-score(claim=laplace(mu=2))",
+    "shared-sampling(mu=2,q=0.1)",
+    "all-or-nothing(delta=0.04)",
+    "xor(epsilon=1)",
+    "correlated-gaussian(mu=1,rho=0.5)",
+)
+AUDIT_SIZE = 1000
 ORDER = ("exact", "order-statistics", "bits", "any-dependence", "fdp-recursion", "steinke")
 
 
@@ -52,7 +68,7 @@ def measure(repetitions: int) -> list[tuple[str, int, int, bool, list[Rejections
     for text, n, released in SETTINGS:
         chosen = mechanism(text)
         result = calibrate(
-            chosen, n=n, released=released, levels=LEVELS, repetitions=repetitions, bounds=False, seed=1
+            chosen, n=n, release=released, levels=LEVELS, repetitions=repetitions, bounds=False, seed=1
         )
         rows.append((text, n, released, chosen.independent, list(result.rejections)))
         print(text, [(r.method, r.level, r.rate) for r in result.rejections if r.exceeds], flush=True)
@@ -101,11 +117,71 @@ def replace_table(path: Path, rows: list[tuple[str, int, int, bool, list[Rejecti
             lines.append(
                 f"| `{text}` | {n}, {released} | {kind} | {100 * level:g}% | " + " | ".join(cells) + " |"
             )
-    page = path.read_text(encoding="utf-8")
-    table = "\n".join(lines) + "\n"
-    path.write_text(
-        re.sub(r"\| mechanism \|.*?\n(?=\n)", lambda _: table, page, flags=re.DOTALL), encoding="utf-8"
-    )
+    _put_table(path, "mechanism", lines)
+
+
+def _put_table(path: Path, first_heading: str, lines: list[str]) -> None:
+    page, table = path.read_text(encoding="utf-8"), "\n".join(lines) + "\n"
+    pattern = rf"\| {first_heading} \|.*?\n(?=\n)"
+    path.write_text(re.sub(pattern, lambda _: table, page, flags=re.DOTALL), encoding="utf-8")
+
+
+def measure_audits(repetitions: int) -> list[Calibration]:
+    results = []
+    for text in AUDITED:
+        for release in ("auto", "best"):
+            result = calibrate(
+                mechanism(text),
+                n=AUDIT_SIZE,
+                release=release,
+                table=True,
+                levels=LEVELS,
+                repetitions=repetitions,
+                bounds=False,
+                seed=1,
+            )
+            results.append(result)
+            print(text, release, [(r.row, r.level, r.rate) for r in result.rejections], flush=True)
+    return results
+
+
+def write_audits_csv(path: Path, results: list[Calibration]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(
+            ["mechanism", "n", "release", "independent", "row", "counts", "level", "rate", "exceeds"]
+        )
+        for result in results:
+            for r in result.rejections:
+                counts = " ".join(map(str, r.counts))
+                setting = [result.mechanism, result.n, result.release, result.independent]
+                writer.writerow([*setting, r.row, counts, r.level, r.rate, r.exceeds])
+
+
+def replace_audits_table(path: Path, results: list[Calibration]) -> None:
+    rows = [(independent, shaped) for independent in (True, False) for shaped in (True, False)]
+    headings = ["audited mechanism", "outcomes", "release", "level"]
+    headings += ["independent, shape", "independent", "shape", "nothing"]
+    lines = [f"| {' | '.join(headings)} |", "| --- " * len(headings) + "|"]
+    for result in results:
+        for level in LEVELS:
+            found = {
+                (r.assumes_independence, not str(r.row).endswith(", any")): r
+                for r in result.rejections
+                if r.level == level
+            }
+            cells = []
+            for key in rows:
+                r = found.get(key)
+                shown = "–" if r is None else f"{100 * r.rate:.2f}%"
+                cells.append(f"**{shown}**" if r is not None and r.exceeds else shown)
+            kind = "independent" if result.independent else "dependent"
+            lines.append(
+                f"| {result.mechanism} | {kind} | {result.release} | {100 * level:g}% | "
+                + " | ".join(cells)
+                + " |"
+            )
+    _put_table(path, "audited mechanism", lines)
 
 
 def draw(path: Path, rows: list[tuple[str, int, int, bool, list[Rejections]]], repetitions: int) -> None:
@@ -165,6 +241,9 @@ def main() -> None:
     write_csv(folder / "validity.csv", rows)
     replace_table(folder / "validity.md", rows)
     draw(folder / "validity.png", rows, repetitions)
+    audits = measure_audits(repetitions)
+    write_audits_csv(folder / "validity-of-audits.csv", audits)
+    replace_audits_table(folder / "validity.md", audits)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ def test_same_numbers_whatever_the_workers() -> None:
         calibrate(
             mechanism("subsampled-gaussian(mu=1,q=0.5)"),
             n=60,
-            released=20,
+            release=20,
             methods=["exact", "steinke"],
             repetitions=3000,
             seed=5,
@@ -35,7 +35,7 @@ def test_a_false_claim_is_rejected() -> None:
     result = calibrate(
         mechanism("gaussian(mu=2)"),
         n=200,
-        released=100,
+        release=100,
         claim=ta.Gaussian(1.0),
         methods=["exact"],
         repetitions=200,
@@ -59,7 +59,7 @@ def test_progress_reaches_its_end() -> None:
     calibrate(
         mechanism("xor(epsilon=1)"),
         n=20,
-        released=20,
+        release=20,
         repetitions=50,
         workers=1,
         methods=["bits"],
@@ -71,18 +71,18 @@ def test_progress_reaches_its_end() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"released": 30}, "released=30"),
+        ({"release": 30}, "release=30"),
         ({"levels": [0.0]}, "level=0.0"),
         ({"repetitions": 0}, "repetitions=0"),
         ({"seed": -1}, "seed=-1"),
         ({"workers": 0}, "workers=0: expected an integer of at least 1"),
         ({"methods": ["magic"]}, "method=magic"),
-        ({"methods": ["bits"], "released": 10}, "released=10: expected all"),
+        ({"methods": ["bits"], "release": 10}, "released=10: expected all"),
         ({"claim": "gaussian(mu=1)"}, "claim="),
     ],
 )
 def test_bad_input(change: dict[str, Any], message: str) -> None:
-    arguments: dict[str, Any] = {"n": 20, "released": 20, "repetitions": 10, "workers": 1}
+    arguments: dict[str, Any] = {"n": 20, "release": 20, "repetitions": 10, "workers": 1}
     with pytest.raises(ta.InputError) as caught:
         calibrate(mechanism("gaussian(mu=1)"), **(arguments | change))
     assert message in str(caught.value)

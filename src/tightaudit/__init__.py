@@ -1,6 +1,7 @@
 """How much does a differentially private algorithm really leak? Lower bounds on ε from a single run."""
 
-from tightaudit.auditing import Report, Row, audit
+from tightaudit.auditing import Report, audit
+from tightaudit.belief_rows import Row
 from tightaudit.bounds import Bound, lower_bound
 from tightaudit.errors import InputError
 from tightaudit.game import Coins, Evidence, draw_coins, release

@@ -1,13 +1,10 @@
 """From scores to a verdict: a lower bound for each combination of beliefs, side by side.
 
-Two beliefs can be held or not: that canaries' outcomes are independent, and that the privacy curve has the
-shape of a family. Each combination is one row, with a method and a number of released guesses fixed before
-the errors are looked at. What is held is for the caller to say; the headline rests on nothing else.
+What is believed is for the caller to say; the headline rests on nothing else.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
@@ -17,89 +14,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tightaudit import checks
-from tightaudit.bounds import Bound, lower_bound, rounded_down
+from tightaudit.belief_rows import UNCONDITIONAL, Row, plan_rows
 from tightaudit.errors import InputError
 from tightaudit.game import Evidence, Guessing, release
-from tightaudit.planning import member_at, typical_claim
-from tightaudit.pvalues.any_dependence import AnyDependence
-from tightaudit.pvalues.base import Method, p_value, resolve
+from tightaudit.pvalues.base import Method
 from tightaudit.pvalues.bits import binomial_tail
-from tightaudit.pvalues.exact import Exact
 from tightaudit.reading.files import run_of_frame
 from tightaudit.reading.frames import is_frame
 from tightaudit.releases import ReleaseRule
 from tightaudit.run import Run
 from tightaudit.tradeoffs.approximate import ApproxDP
 from tightaudit.tradeoffs.base import Family, TradeOff
-from tightaudit.tradeoffs.gaussian import Gaussian
 
 IMPLAUSIBLE_COIN = 1e-3
 """How rarely fair coins may fall as unevenly as the members did before a warning is due."""
-UNCONDITIONAL = "whatever the dependence between canaries and the shape of the curve"
-LARGEST_PROGRAM, LARGEST_PROGRAM_OF_BEST = 1000, 400
-"""Released guesses up to which the linear program is worth its seconds; several counts share them."""
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One combination of beliefs, and what follows from it."""
-
-    independent: bool
-    """Whether the row believes that outcomes are independent."""
-    shape: Family | None
-    """The family the privacy curve is believed to be of; None if no shape is assumed."""
-    bound: Bound
-    counts: tuple[int, ...]
-    """The numbers of released guesses that were tried; the bound is that of one of them."""
-    confidence: float
-    cost: float | None
-    """By how much trying several counts lowered ε at the one chosen; None if one was tried."""
-    tested: TradeOff | None
-    """The claim as this row tests it."""
-    p_value: float | None
-
-    @property
-    def method(self) -> Method:
-        """The method of the row."""
-        return self.bound.method
-
-    @property
-    def rejected(self) -> bool | None:
-        """Whether the claim is rejected; None without a claim."""
-        return None if self.p_value is None else self.p_value <= 1 - self.confidence
-
-    @property
-    def beliefs(self) -> str:
-        """What has to be believed, in words.
-
-        >>> import tightaudit as ta
-        >>> report = ta.audit([2.0, 1.0, -1.0, 0.0], [1, 1, 0, 0], delta=1e-5)
-        >>> [row.beliefs for row in report.rows][1:]
-        ['outcomes are independent', 'the privacy curve is of the family gaussian', 'nothing']
-        """
-        believed = []
-        if self.independent:
-            believed.append("outcomes are independent")
-        if self.shape is not None:
-            believed.append(f"the privacy curve is of the family {self.shape}")
-        return " and ".join(believed) or "nothing"
-
-    @property
-    def condition(self) -> str:
-        """The beliefs as the end of a sentence."""
-        return UNCONDITIONAL if self.beliefs == "nothing" else f"if {self.beliefs}"
-
-    @property
-    def finding(self) -> str:
-        """The bound in one sentence."""
-        sure = f"with {100 * self.confidence:.10g}% confidence"
-        if self.bound.status == "none-rejected":
-            return f"No lower bound at δ = {self.bound.delta:g} {sure}: nothing is rejected."
-        if self.bound.epsilon is None:
-            return f"Every claim of the family {self.bound.family} is rejected {sure}, {self.condition}."
-        epsilon = rounded_down(self.bound.epsilon)
-        return f"ε ≥ {epsilon} at δ = {self.bound.delta:g} {sure}, {self.condition}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,15 +189,15 @@ def audit(
     confidence = checks.confidence(confidence)
     stated = run.independent if independent is None else checks.flag("independent", independent)
     rule = ReleaseRule(release)
-    shape = _shape(claim, null)
+    plans = plan_rows(
+        run.n, claim=claim, null=null, delta=delta, confidence=confidence, release=rule, method=method
+    )
     evidence = _evidence(run, guessing, threshold, seed)
-    plan = _Plan(evidence, claim, shape, delta, confidence, rule)
-    cells = list(_cells(shape, delta, _methods(method, rule)))
     rows = []
-    for cell in cells:
-        rows.append(plan.row(*cell))
+    for plan in plans:
+        rows.append(plan.row(evidence))
         if progress is not None:
-            progress(len(rows), len(cells))
+            progress(len(rows), len(plans))
     return Report(
         run=run,
         evidence=evidence,
@@ -283,72 +212,6 @@ def audit(
         warnings=tuple(_warnings(run, 1 - confidence)),
         command=command,
     )
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What is fixed before the errors are looked at."""
-
-    evidence: Evidence
-    claim: TradeOff | None
-    shape: Family | None
-    delta: float
-    confidence: float
-    rule: ReleaseRule
-
-    def row(self, method: Method, shape: Family | None, family: Family) -> Row:
-        level = 1 - self.confidence
-        typical = typical_claim(self.claim, self.shape, self.delta)
-        counts = self.rule.counts(self.evidence.n, method, family, typical, level)
-        tries = [self.evidence.release(count) for count in counts]
-
-        def bound(evidence: Evidence, confidence: float) -> Bound:
-            return lower_bound(evidence, family, delta=self.delta, confidence=confidence, method=method)
-
-        corrected = 1 - level / len(tries)
-        bounds = [bound(evidence, corrected) for evidence in tries]
-        best = max(bounds, key=lambda found: math.inf if found.epsilon is None else found.epsilon)
-        cost = None
-        if len(tries) > 1 and best.epsilon is not None:
-            alone = bound(best.evidence, self.confidence).epsilon
-            cost = None if alone is None else alone - best.epsilon
-        tested = self._tested(shape)
-        p = None
-        if tested is not None:
-            p = min(1.0, len(tries) * min(p_value(evidence, tested, method=method) for evidence in tries))
-        independent = method.assumes.independent_outcomes
-        return Row(independent, shape, best, counts, self.confidence, cost, tested, p)
-
-    def _tested(self, shape: Family | None) -> TradeOff | None:
-        if self.claim is None:
-            return None
-        if shape is not None:
-            if not isinstance(self.claim, ApproxDP):
-                return self.claim
-            return member_at(shape, self.claim.claimed_epsilon, self.delta)
-        if isinstance(self.claim, ApproxDP):
-            return self.claim
-        epsilon = self.claim.epsilon(self.delta)
-        # A claim that allows more than can be tested cannot be rejected; revealing everything never is.
-        return ApproxDP(epsilon, self.delta) if epsilon <= checks.LARGEST_EPSILON else ApproxDP(0.0, 1.0)
-
-
-def _methods(method: str | Method | None, rule: ReleaseRule) -> list[Method]:
-    """The methods of the table: the best ones for each belief about dependence, or the one asked for."""
-    if method is not None:
-        return [resolve(method)]
-    largest = LARGEST_PROGRAM_OF_BEST if rule.chosen == "best" else LARGEST_PROGRAM
-    return [Exact(), AnyDependence(largest_program=largest)]
-
-
-def _cells(
-    shape: Family | None, delta: float, methods: list[Method]
-) -> Iterator[tuple[Method, Family | None, Family]]:
-    """Method, believed shape and family searched of each row, strongest belief first."""
-    for method in methods:
-        if shape is not None:
-            yield method, shape, shape
-        yield method, None, ApproxDP.family(delta=delta)
 
 
 def _run(data: Any, members: ArrayLike | None, score: str | None, member: str | None, ids: str | None) -> Run:
@@ -380,17 +243,6 @@ def _delta(delta: float | None, claim: TradeOff | None, null: Family | None) -> 
         if other != delta:
             raise InputError("delta", delta, f"{other:g}, the δ of the claim or family")
     return delta
-
-
-def _shape(claim: TradeOff | None, null: Family | None) -> Family | None:
-    """The family of the rows that believe in a shape; None for an (ε, δ) claim or family."""
-    if null is not None:
-        return null if null.delta is None else None
-    if isinstance(claim, ApproxDP):
-        return None
-    if claim is not None and claim.parameter_names:
-        return claim.own_family()
-    return Gaussian.family()
 
 
 def _evidence(run: Run, guessing: Guessing, threshold: float | None, seed: int) -> Evidence:

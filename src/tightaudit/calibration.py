@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from tightaudit import checks
-from tightaudit.bounds import Bound, lower_bound
+from tightaudit.belief_rows import RowPlan, plan_rows
 from tightaudit.checks import FloatArray
 from tightaudit.errors import InputError
-from tightaudit.game import Evidence
+from tightaudit.game import Evidence, Guessing
 from tightaudit.mechanisms.base import Mechanism
 from tightaudit.pvalues.base import METHODS, Method, p_value, resolve
+from tightaudit.releases import ReleaseRule
 from tightaudit.tradeoffs.approximate import ApproxDP
 from tightaudit.tradeoffs.base import TradeOff
 
@@ -35,6 +36,11 @@ class Rejections:
     level: float
     rejected: int
     repetitions: int
+    assumes_independence: bool = False
+    counts: tuple[int, ...] = ()
+    """The numbers of released guesses that were tried."""
+    row: str | None = None
+    """The beliefs, for a row of an audit's table."""
 
     @property
     def rate(self) -> float:
@@ -70,6 +76,8 @@ class MeanBound:
     """Standard deviation over the audits."""
     above_truth: float
     """Fraction of audits whose bound exceeds the true ε."""
+    row: str | None = None
+    """The beliefs, for a row of an audit's table."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ class Calibration:
     independent: bool
     claim: str
     n: int
-    released: int
+    release: int | float | str
     repetitions: int
     seed: int
     delta: float
@@ -94,8 +102,10 @@ def calibrate(
     mechanism: Mechanism,
     *,
     n: int,
-    released: int,
+    release: int | float | str,
     methods: Sequence[str | Method] | None = None,
+    table: bool = False,
+    guessing: Guessing | None = None,
     claim: TradeOff | None = None,
     levels: Sequence[float] = (0.05,),
     repetitions: int = 10_000,
@@ -108,18 +118,20 @@ def calibrate(
 ) -> Calibration:
     """Audit a mechanism many times and count how often each method rejects the claim it satisfies.
 
-    Methods are all of them by default. The same seed gives the same numbers whatever `workers` is (-1: all
-    cores). `progress(done, total)` is called as work gets done. `bounds=False` leaves out mean bounds, which
-    cost more than rejections.
+    `release` is a count, a fraction, `auto` or `best`, as in `audit`. Methods are all of them by default;
+    `table` takes the rows of an audit's table of beliefs instead. Guesses are made by the mechanism's own
+    rule, or as `guessing` says; two-sided, as in an audit, for the table. The same seed gives the same
+    numbers whatever `workers` is (-1: all cores). `progress(done, total)` is called as work gets done.
+    `bounds=False` leaves out mean bounds, which cost more than rejections.
 
     >>> from tightaudit.mechanisms.gaussian import GaussianMechanism
     >>> result = calibrate(
-    ...     GaussianMechanism(1.0), n=100, released=20, methods=["exact"], repetitions=400, workers=1
+    ...     GaussianMechanism(1.0), n=100, release=20, methods=["exact"], repetitions=400, workers=1
     ... )
     >>> result.rejections[0].exceeds, round(result.true_epsilon, 3)
     (False, 4.377)
     """
-    sizes = Evidence(n=n, released=released, errors=0)
+    n = checks.count("n", n, minimum=1)
     tested = claim if claim is not None else mechanism.claim
     if not isinstance(tested, TradeOff):
         raise InputError("claim", str(tested), "a claim with all its parameters")
@@ -131,61 +143,112 @@ def calibrate(
     for level in levels:
         if not 0 < checks.probability("level", level) < 1:
             raise InputError("level", level, "a number strictly between 0 and 1")
-    names = list(METHODS) if methods is None else list(methods)
-    chosen = [resolve(method) for method in names]
-    if methods is None and sizes.released < sizes.n:
-        chosen = [method for method in chosen if not method.releases_all]
+    if table and methods is not None:
+        raise InputError("methods", methods, "none with the table, whose rows have theirs")
     delta = tested.claimed_delta if isinstance(tested, ApproxDP) else checks.probability("delta", delta)
+    rule = ReleaseRule(release)
+    if table:
+        guessing = guessing or "two-sided"
+        plans = plan_rows(n, claim=tested, null=None, delta=delta, confidence=confidence, release=rule)
+    else:
+        plans = _plans_of_methods(n, tested, methods, rule, delta, confidence)
+    counts = np.unique([count for plan in plans for count in plan.counts])
 
-    chunk = max(1, min(1000, _CELLS_PER_CHUNK // sizes.n))
+    chunk = max(1, min(1000, _CELLS_PER_CHUNK // n))
     chunks = [min(chunk, repetitions - start) for start in range(0, repetitions, chunk)]
     streams = np.random.SeedSequence(seed).spawn(len(chunks))
     report = _Reporter(progress, len(chunks))
-    drawing = [delayed(_errors)(mechanism, sizes, *share) for share in zip(chunks, streams, strict=True)]
+    drawing = [
+        delayed(_errors)(mechanism, n, counts, guessing, *share)
+        for share in zip(chunks, streams, strict=True)
+    ]
     errors = np.concatenate(list(report.follow(_in_parallel(workers, drawing))))
-    distinct, inverse = np.unique(errors, return_inverse=True)
+    seen = {count: np.unique(errors[:, at]) for at, count in enumerate(counts.tolist())}
     searched = bounds and bool(tested.parameter_names)
-    jobs = [(method, int(count)) for method in chosen for count in distinct]
+    jobs = [(plan, n, count, int(found)) for plan in plans for count in plan.counts for found in seen[count]]
     report.expect(len(jobs) * (2 if searched else 1))
-    testing = [delayed(_p_value)(method, tested, sizes, count) for method, count in jobs]
-    values = list(report.follow(_in_parallel(workers, testing)))
-    by_method = np.reshape(values, (len(chosen), distinct.size))
-    rejections = tuple(
-        Rejections(method.name, level, int(np.count_nonzero(p[inverse] <= level)), repetitions)
-        for level in levels
-        for method, p in zip(chosen, by_method, strict=True)
-    )
+
+    def by_audit(values: Iterator[float]) -> list[list[FloatArray]]:
+        """For each plan and each of its counts, the value that belongs to the errors of every audit."""
+        return [
+            [
+                np.fromiter(values, np.float64, seen[count].size)[
+                    np.searchsorted(seen[count], errors[:, np.searchsorted(counts, count)])
+                ]
+                for count in plan.counts
+            ]
+            for plan in plans
+        ]
+
+    testing = [delayed(_p_value)(*job) for job in jobs]
+    rejections = []
+    p_values = [
+        np.minimum(1.0, len(found) * np.min(found, axis=0))
+        for found in by_audit(iter(list(report.follow(_in_parallel(workers, testing)))))
+    ]
+    for level in levels:
+        for plan, p in zip(plans, p_values, strict=True):
+            rejected = int(np.count_nonzero(p <= level))
+            assumed = plan.method.assumes.independent_outcomes
+            beliefs = _beliefs(plan) if table else None
+            rejections.append(
+                Rejections(plan.method.name, level, rejected, repetitions, assumed, plan.counts, beliefs)
+            )
     true_epsilon = tested.epsilon(delta)
-    means: tuple[MeanBound, ...] = ()
+    means: list[MeanBound] = []
     if searched:
-        goal = (delta, confidence)
-        bounding = [delayed(_bound)(method, tested, sizes, count, *goal) for method, count in jobs]
-        found = list(report.follow(_in_parallel(workers, bounding)))
-        epsilons = np.reshape(found, (len(chosen), distinct.size))
-        means = tuple(
-            _mean_bound(method, row[inverse], true_epsilon)
-            for method, row in zip(chosen, epsilons, strict=True)
-        )
+        bounding = [delayed(_bound)(*job) for job in jobs]
+        found = by_audit(iter(list(report.follow(_in_parallel(workers, bounding)))))
+        means = [
+            _mean_bound(
+                plan.method.name, np.max(epsilons, axis=0), true_epsilon, _beliefs(plan) if table else None
+            )
+            for plan, epsilons in zip(plans, found, strict=True)
+        ]
     return Calibration(
         mechanism=str(mechanism),
         independent=mechanism.independent,
         claim=str(tested),
-        n=sizes.n,
-        released=sizes.released,
+        n=n,
+        release=rule.chosen,
         repetitions=repetitions,
         seed=seed,
         delta=delta,
         confidence=confidence,
         true_epsilon=true_epsilon,
-        rejections=rejections,
-        bounds=means,
+        rejections=tuple(rejections),
+        bounds=tuple(means),
     )
 
 
-def _mean_bound(method: Method, epsilons: FloatArray, true_epsilon: float) -> MeanBound:
+def _plans_of_methods(
+    n: int,
+    claim: TradeOff,
+    methods: Sequence[str | Method] | None,
+    rule: ReleaseRule,
+    delta: float,
+    confidence: float,
+) -> list[RowPlan]:
+    """A row per method, all of them testing the claim itself."""
+    family = claim.own_family() if claim.parameter_names else ApproxDP.family(delta=delta)
+    plans = []
+    for method in map(resolve, METHODS if methods is None else methods):
+        counts = rule.counts(n, method, family, claim, 1 - confidence)
+        if methods is None and method.releases_all and counts != (n,):
+            continue
+        plans.append(RowPlan(method, None, family, counts, claim, delta, confidence))
+    return plans
+
+
+def _beliefs(plan: RowPlan) -> str:
+    outcomes = "independent" if plan.method.assumes.independent_outcomes else "any"
+    return f"{outcomes}, {'any' if plan.shape is None else plan.shape}"
+
+
+def _mean_bound(method: str, epsilons: FloatArray, true_epsilon: float, row: str | None) -> MeanBound:
     with np.errstate(invalid="ignore"):  # the spread around an infinite mean
         mean, spread = float(epsilons.mean()), float(epsilons.std())
-    return MeanBound(method.name, mean, spread, float(np.mean(epsilons > true_epsilon)))
+    return MeanBound(method, mean, spread, float(np.mean(epsilons > true_epsilon)), row)
 
 
 def _in_parallel(workers: int, jobs: list[Any]) -> Iterator[Any]:
@@ -211,23 +274,24 @@ class _Reporter:
 
 
 def _errors(
-    mechanism: Mechanism, sizes: Evidence, runs: int, stream: np.random.SeedSequence
+    mechanism: Mechanism,
+    n: int,
+    counts: NDArray[np.int64],
+    guessing: Guessing | None,
+    runs: int,
+    stream: np.random.SeedSequence,
 ) -> NDArray[np.int64]:
-    rng = np.random.default_rng(stream)
-    audits = mechanism.play(sizes.n, sizes.released, rng, runs)
-    return np.array([evidence.errors for evidence in audits])
+    """Errors among the first released, for each run and each count."""
+    audits = mechanism.play(n, n, np.random.default_rng(stream), runs, guessing)
+    return np.array([[evidence.release(count).errors for count in counts] for evidence in audits])
 
 
-def _p_value(method: Method, claim: TradeOff, sizes: Evidence, errors: int) -> float:
-    return p_value(Evidence(sizes.n, sizes.released, errors), claim, method=method)
+def _p_value(plan: RowPlan, n: int, released: int, errors: int) -> float:
+    assert plan.tested is not None
+    return p_value(Evidence(n, released, errors), plan.tested, method=plan.method)
 
 
-def _bound(
-    method: Method, claim: TradeOff, sizes: Evidence, errors: int, delta: float, confidence: float
-) -> float:
+def _bound(plan: RowPlan, n: int, released: int, errors: int) -> float:
     """The ε of the bound; ∞ where the whole family is rejected, which is above every truth."""
-    evidence = Evidence(sizes.n, sizes.released, errors)
-    bound: Bound = lower_bound(
-        evidence, claim.own_family(), delta=delta, confidence=confidence, method=method
-    )
+    bound = plan.bound(Evidence(n, released, errors), plan.corrected_confidence)
     return np.inf if bound.epsilon is None else bound.epsilon

@@ -110,7 +110,7 @@ def test_the_limit_of_the_program_is_an_option() -> None:
     evidence, claim = ta.Evidence(1000, 200, 5), ta.Gaussian(1.0)
     limited = ta.AnyDependence(largest_program=199)
     assert limited.p_value(claim, evidence) == ta.p_value(evidence, claim, method="fdp-recursion")
-    assert "above 199" in str(limited.remark(evidence))
+    assert "more than 199" in str(limited.remark(evidence))
     assert ta.p_value(evidence, claim, method="any-dependence") < limited.p_value(claim, evidence)
 
 

@@ -13,7 +13,6 @@ from tightaudit.commands.options import (
     AsJson,
     Confidence,
     Guesses,
-    Released,
     count,
     mechanism_names,
     method_names,
@@ -37,7 +36,18 @@ def calibrate(
         ),
     ],
     n: Guesses,
-    released: Released,
+    release: Annotated[
+        str,
+        typer.Option(
+            "--release",
+            "--released",
+            metavar="RULE",
+            help="Guesses to release: a count, a fraction such as 0.2, auto or best.",
+        ),
+    ] = "auto",
+    table: Annotated[
+        bool, typer.Option("--table", help="Calibrate the rows of an audit's table instead of methods.")
+    ] = False,
     method: Annotated[
         list[str] | None,
         typer.Option(help="A method; repeat it for several. All by default.", autocompletion=method_names),
@@ -63,9 +73,11 @@ def calibrate(
 
     [bold]Examples[/bold]
 
-    tightaudit calibrate --mechanism 'gaussian(mu=1)' --n 1000 --released 200
+    tightaudit calibrate --mechanism 'gaussian(mu=1)' --n 1000 --release 200
 
-    tightaudit calibrate --mechanism 'shared-score(claim=gaussian(mu=1))' --n 200 --released 200 --no-bounds
+    tightaudit calibrate --mechanism 'laplace(mu=1)' --n 1000 --release best --table --no-bounds
+
+    tightaudit calibrate --mechanism 'shared-score(claim=gaussian(mu=1))' --n 200 --release 200 --no-bounds
     """
     tested = None if claim is None else read_null(claim)
     if isinstance(tested, Family):
@@ -74,7 +86,8 @@ def calibrate(
         result = calibration.calibrate(
             read_mechanism(mechanism),
             n=n,
-            released=released,
+            release=release,
+            table=table,
             methods=method or None,
             claim=tested,
             levels=level or (0.05,),

@@ -41,8 +41,15 @@ class Mechanism(ABC):
     def scores(self, members: BoolArray, rng: np.random.Generator) -> FloatArray:
         """Run once per row of `members` (runs by canaries): a score per bit."""
 
-    def play(self, n: int, released: int, rng: np.random.Generator, runs: int) -> list[Evidence]:
-        """Audit the mechanism in so many independent runs.
+    def play(
+        self,
+        n: int,
+        released: int,
+        rng: np.random.Generator,
+        runs: int,
+        guessing: Guessing | None = None,
+    ) -> list[Evidence]:
+        """Audit the mechanism in so many independent runs, by its own guessing rule or another.
 
         >>> from tightaudit.mechanisms.gaussian import GaussianMechanism
         >>> rng = np.random.default_rng(0)
@@ -52,13 +59,15 @@ class Mechanism(ABC):
         members = rng.random((runs, n)) < 0.5
         scores = self.scores(members, rng)
         seeds = rng.integers(2**31, size=runs)
+        rule = guessing or self.guessing
+        threshold = self.threshold if rule == "threshold" else None
         return [
             release(
                 row,
                 bits,
                 released=released,
-                guessing=self.guessing,
-                threshold=self.threshold,
+                guessing=rule,
+                threshold=threshold,
                 seed=int(seed),
             )
             for row, bits, seed in zip(scores, members, seeds, strict=True)

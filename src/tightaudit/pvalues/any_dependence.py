@@ -80,8 +80,8 @@ class AnyDependence(Method):
         if evidence.released <= self.largest_program:
             return "solved as a linear program"
         return (
-            f"released={evidence.released} is above {self.largest_program}, where the linear program gets "
-            "too slow: the smaller of fdp-recursion and steinke was taken, both valid under any dependence"
+            f"more than {self.largest_program} released, where the linear program gets too slow: the smaller "
+            "of fdp-recursion and steinke was taken, both valid under any dependence"
         )
 
     def _between(self, independent: float, recursion: float, claim: TradeOff, evidence: Evidence) -> float:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 import tightaudit
-from tightaudit.auditing import Report, Row, coin_p_value
+from tightaudit.auditing import Report, coin_p_value
+from tightaudit.belief_rows import Row
 from tightaudit.report.calibration import finite_or_none
 from tightaudit.report.fields import bound_fields
 from tightaudit.writing import replacing

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tightaudit.auditing import Report, Row
+from tightaudit.auditing import Report
+from tightaudit.belief_rows import Row
 from tightaudit.bounds import lower_bound
 from tightaudit.checks import FloatArray
 from tightaudit.planning import candidate_counts, member

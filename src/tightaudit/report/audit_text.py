@@ -9,7 +9,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tightaudit.auditing import Report, Row
+from tightaudit.auditing import Report
+from tightaudit.belief_rows import Row
 from tightaudit.bounds import rounded_down
 from tightaudit.errors import printable
 from tightaudit.tradeoffs.approximate import ApproxDP
@@ -54,9 +55,9 @@ def setting_line(report: Report) -> str:
     """How many canaries there were and how their bits were guessed."""
     run, evidence = report.run, report.evidence
     source = f"{printable(run.source)}: " if run.source else ""
-    inside = int(run.members.sum())
+    canaries = "canary" if run.n == 1 else "canaries"
     return (
-        f"{source}{run.n:,} {'canary' if run.n == 1 else 'canaries'}, {inside:,} in; {evidence.guessing} guessing; "
+        f"{source}{run.n:,} {canaries}, {int(run.members.sum()):,} in; {evidence.guessing} guessing; "
         f"seed {evidence.seed}"
     )
 

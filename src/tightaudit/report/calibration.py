@@ -11,7 +11,6 @@ from rich.table import Table
 
 from tightaudit.bounds import rounded_down
 from tightaudit.calibration import Calibration
-from tightaudit.pvalues.base import METHODS
 from tightaudit.report.terminal import method_table
 
 
@@ -19,8 +18,8 @@ def calibration_view(result: Calibration) -> list[RenderableType]:
     """A sentence, the rejection rates and the mean bounds, to be printed one after the other."""
     shared = "independent" if result.independent else "dependent"
     intro = (
-        f"{result.repetitions:,} audits of {result.mechanism} ({shared} outcomes), each with n={result.n:,} "
-        f"and {result.released:,} released; the claim {result.claim} is tested."
+        f"{result.repetitions:,} audits of {result.mechanism} ({shared} outcomes), each with n={result.n:,}, "
+        f"release {result.release}; the claim {result.claim} is tested."
     )
     parts: list[RenderableType] = [intro, _rejection_table(result)]
     if result.bounds:
@@ -28,29 +27,37 @@ def calibration_view(result: Calibration) -> list[RenderableType]:
     return parts
 
 
+def _table(result: Calibration, *headings: str) -> Table:
+    """A row per method, or per row of an audit's table of beliefs."""
+    table = method_table(*headings)
+    if result.rejections[0].row is not None:
+        table.columns[0].header = "outcomes, curve"
+    return table
+
+
 def _rejection_table(result: Calibration) -> Table:
-    table = method_table("level", "rejected", "95% interval")
+    table = _table(result, "level", "rejected", "95% interval")
     table.add_column("")
     for row in result.rejections:
         low, high = row.interval
-        assumed = METHODS[row.method].assumes.independent_outcomes and not result.independent
+        assumed = row.assumes_independence and not result.independent
         verdict = "too often" if row.exceeds else "holds"
         table.add_row(
-            row.method,
+            row.row or row.method,
             f"{row.level:.2%}",
             f"{row.rate:.2%}",
             f"{low:.2%}–{high:.2%}",
-            f"{verdict}; takes outcomes as independent" if assumed else verdict,
+            f"{verdict}; assumes independence" if assumed else verdict,
         )
     return table
 
 
 def _bound_table(result: Calibration) -> Table:
-    table = method_table("mean ε bound", "spread", "above the truth")
+    table = _table(result, "mean ε bound", "spread", "above the truth")
     for row in result.bounds:
         infinite = math.isinf(row.mean)
         table.add_row(
-            row.method,
+            row.row or row.method,
             "family rejected in some" if infinite else rounded_down(row.mean),
             "" if infinite else f"{row.spread:.3f}",
             f"{row.above_truth:.2%}",
