@@ -28,6 +28,7 @@ from tightaudit.checks import BoolArray, FloatArray
 from tightaudit.errors import InputError
 from tightaudit.pairing import Ids, unique_ids
 from tightaudit.tradeoffs.base import TradeOff
+from tightaudit.tradeoffs.registry import TRADEOFFS
 from tightaudit.tradeoffs.text import null
 from tightaudit.writing import replacing
 
@@ -93,15 +94,16 @@ class Run:
         arrays: dict[str, Any] = {"score": self.scores, "member": self.members}
         if self.ids is not None:
             arrays["id"] = self.ids
+        arrays["header"] = np.array(self._header())
         with replacing(path) as file:
-            np.savez(file, header=np.array(self._header()), **arrays)
+            np.savez(file, **arrays)
 
     def _header(self) -> str:
         from tightaudit import __version__
 
         claim = None if self.claim is None else str(self.claim)
-        if claim is not None and null(claim) != self.claim:
-            raise InputError("claim", self.claim, "a claim with a text form, to be saved with the run")
+        if self.claim is not None and self.claim.name not in TRADEOFFS:
+            raise InputError("claim", claim, "a claim with a text form, to be saved with the run")
         return json.dumps(
             {
                 "format": FORMAT,

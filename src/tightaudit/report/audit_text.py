@@ -17,6 +17,7 @@ from tightaudit.tradeoffs.approximate import ApproxDP
 
 _WIDTH = 80
 _SMALLEST_SHOWN = 1e-99
+_NO_FIT = "no fit"
 _WIDEST_SHAPE = 10
 
 
@@ -119,7 +120,7 @@ def shown_claim(row: Row) -> str:
 
 def shown_epsilon(row: Row) -> str:
     """The bound for a table: rounded down, or why there is none."""
-    return "family rejected" if row.bound.epsilon is None else rounded_down(row.bound.epsilon)
+    return _NO_FIT if row.bound.epsilon is None else rounded_down(row.bound.epsilon)
 
 
 def notes(report: Report) -> list[str]:
@@ -147,6 +148,8 @@ def notes(report: Report) -> list[str]:
         for row in report.rows[:1]
         if row.shape is not None and _short(row) == "as below"
     ]
+    if any(row.bound.epsilon is None for row in report.rows):
+        lines.append(f"{_NO_FIT}: every claim of the family is rejected; the curve is not of that family.")
     remarks = {row.bound.remark for row in report.rows} - {None}
     lines += [f"any-dependence: {remark}." for remark in sorted(map(str, remarks))]
     lines += sorted(

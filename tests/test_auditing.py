@@ -1,0 +1,220 @@
+"""The table of beliefs: what each row rests on, and what the headline may say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tightaudit as ta
+from tightaudit.belief_rows import RowPlan, plan_rows
+from tightaudit.releases import ReleaseRule
+
+DELTA = 1e-5
+
+
+def scores_of(mu: float, n: int = 2000, seed: int = 5) -> tuple[Any, Any]:
+    coins = ta.draw_coins(n, seed=seed)
+    return mu * coins.members + np.random.default_rng(seed).standard_normal(n), coins.members
+
+
+STRONG = scores_of(3.0)
+
+
+def test_four_rows_strongest_belief_first() -> None:
+    report = ta.audit(*STRONG, delta=DELTA, claim=ta.Gaussian(1.0))
+    beliefs = [(row.independent, str(row.shape)) for row in report.rows]
+    assert beliefs == [(True, "gaussian"), (True, "None"), (False, "gaussian"), (False, "None")]
+    assert [row.method.name for row in report.rows] == ["exact", "exact", "any-dependence", "any-dependence"]
+    assert [str(row.tested).split("(")[0] for row in report.rows] == ["gaussian", "approx-dp"] * 2
+    for row in report.rows:
+        alone = ta.lower_bound(row.bound.evidence, row.bound.family, delta=DELTA, method=row.method)
+        assert row.bound.epsilon == alone.epsilon
+        assert row.tested is not None
+        assert row.p_value == ta.p_value(row.bound.evidence, row.tested, method=row.method)
+
+
+def test_no_shape_is_tested_at_the_claims_epsilon() -> None:
+    report = ta.audit(*STRONG, delta=DELTA, claim=ta.Gaussian(1.0))
+    assert isinstance(report.rows[1].tested, ta.ApproxDP)
+    assert report.rows[1].tested.claimed_epsilon == ta.Gaussian(1.0).epsilon(DELTA)
+
+
+def test_an_approx_dp_claim_has_two_rows() -> None:
+    report = ta.audit(*STRONG, claim=ta.ApproxDP(1.0, DELTA))
+    assert [(row.independent, row.shape) for row in report.rows] == [(True, None), (False, None)]
+    assert report.delta == DELTA
+
+
+def test_an_approx_dp_claim_with_a_family_tests_its_member() -> None:
+    report = ta.audit(*STRONG, claim=ta.ApproxDP(1.0, DELTA), null=ta.Laplace.family())
+    assert len(report.rows) == 4
+    tested = report.rows[0].tested
+    assert isinstance(tested, ta.Laplace)
+    assert tested.epsilon(DELTA) == pytest.approx(1.0, abs=1e-6)
+    assert tested.epsilon(DELTA) <= 1.0
+    # The member stands for the claim only if the shape is believed, so it does not decide about the claim.
+    assert report.claim_row is report.rows[3]
+    known = ta.audit(*STRONG, claim=ta.ApproxDP(1.0, DELTA), null=ta.Laplace.family(), shape_known=True)
+    assert known.claim_row is known.rows[2]
+
+
+@pytest.mark.parametrize(
+    ("independent", "shape_known", "row"),
+    [(False, False, 3), (True, False, 1), (False, True, 2), (True, True, 0)],
+)
+def test_the_headline_rests_on_what_was_stated(independent: bool, shape_known: bool, row: int) -> None:
+    report = ta.audit(*STRONG, delta=DELTA, independent=independent, shape_known=shape_known)
+    assert report.headline is report.rows[row]
+    assert report.verdict == report.rows[row].finding
+
+
+@pytest.mark.parametrize(("independent", "row"), [(False, 2), (True, 0)])
+def test_a_claim_is_decided_by_its_own_p_value(independent: bool, row: int) -> None:
+    report = ta.audit(*STRONG, delta=DELTA, claim=ta.Gaussian(1.0), independent=independent)
+    assert report.claim_row is report.rows[row]
+    assert report.violated
+    assert "inconsistent with the claim gaussian(mu=1)" in report.verdict
+    assert ("if outcomes are independent" in report.verdict) == independent
+
+
+def test_a_true_claim_stands() -> None:
+    report = ta.audit(*scores_of(1.0), delta=DELTA, claim=ta.Gaussian(1.0), independent=True)
+    assert report.violated is False
+    assert "does not contradict" in report.verdict
+    assert "no proof of privacy" in report.verdict
+
+
+def test_one_method_alone() -> None:
+    report = ta.audit(*STRONG, delta=DELTA, method=ta.OrderStatistics(tail="hoeffding"))
+    assert {row.method for row in report.rows} == {ta.OrderStatistics(tail="hoeffding")}
+    assert report.headline is None
+    assert "--independent" in report.verdict
+    assert "Caution: order-statistics" in str(report)
+    everything = ta.audit(*STRONG, delta=DELTA, method="bits", independent=True)
+    assert everything.rows[0].counts == (2000,)
+
+
+def test_methods_and_counts_do_not_depend_on_the_result() -> None:
+    scores, members = STRONG
+    reports = [
+        ta.audit(scores, bits, delta=DELTA, claim=ta.Gaussian(1.0), release=release)
+        for release in ("auto", "best")
+        for bits in (members, ~members)
+    ]
+    for one, other in (reports[:2], reports[2:]):
+        assert [(r.method, r.counts) for r in one.rows] == [(r.method, r.counts) for r in other.rows]
+
+
+def test_best_pays_for_its_choice() -> None:
+    data, claim = scores_of(3.0, n=500), ta.Gaussian(3.0)
+    report = ta.audit(*data, delta=DELTA, claim=claim, release="best", independent=True)
+    for place, row in enumerate(report.rows):
+        assert row.counts == (250, 62)
+        alone = [ta.audit(*data, delta=DELTA, claim=claim, release=count).rows[place] for count in row.counts]
+        assert row.p_value == pytest.approx(min(1.0, 2 * min(one.p_value or 0.0 for one in alone)))
+        assert (row.bound.epsilon or 0.0) < max(one.bound.epsilon or 0.0 for one in alone)
+        assert row.cost is not None
+        assert row.cost > 0
+    assert "trying so many cost" in " ".join(str(report).split())
+
+
+@pytest.mark.parametrize(("release", "counts"), [(500, 500), (0.1, 200), ("0.1", 200), ("500", 500)])
+def test_release_as_count_or_fraction(release: Any, counts: int) -> None:
+    report = ta.audit(*STRONG, delta=DELTA, release=release)
+    assert {row.counts for row in report.rows} == {(counts,)}
+
+
+@pytest.mark.parametrize("release", [0, -1, 1.0, 1.5, "many", "1.5", "0", True, float("nan"), 2001, "-3"])
+def test_bad_release(release: Any) -> None:
+    with pytest.raises(ta.InputError, match="release="):
+        ta.audit(*STRONG, delta=DELTA, release=release)
+
+
+def test_the_plan_knows_what_each_method_wants() -> None:
+    """The issue's figures for the recursion peak near 2·√n; independent methods want about half."""
+    for n, low, high in ((10_000, 200, 500), (100_000, 500, 1000), (1_000_000, 1000, 2000)):
+        rows = plan_rows(
+            n, claim=ta.Gaussian(1.0), null=None, delta=DELTA, confidence=0.95, release=ReleaseRule()
+        )
+        assert rows[0].counts == (n // 2,)
+        assert low <= rows[2].counts[0] <= high
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [ta.Laplace(1.0), ta.SubsampledGaussian(1.0, 0.5), ta.ApproxDP(1.0, 1e-5), ta.ApproxDP(0.0, 0.1),
+     ta.PublishedSampling(1.0, 0.1), ta.Tabulated([0.0, 0.3, 1.0], [1.0, 0.3, 0.0]), ta.Gaussian(60.0)],
+)  # fmt: skip
+def test_every_claim_can_be_audited(claim: ta.TradeOff) -> None:
+    delta = claim.claimed_delta if isinstance(claim, ta.ApproxDP) else DELTA
+    report = ta.audit(*scores_of(1.0, n=200), delta=delta, claim=claim)
+    for row in report.rows:
+        assert row.p_value is not None
+        assert 0 <= row.p_value <= 1
+    assert report.violated is not None
+
+
+@pytest.mark.parametrize(
+    ("scores", "members", "warning"),
+    [
+        ([1.0] * 50, [1, 0] * 25, "All scores are equal"),
+        ([1.0], [1], "n = 1 is too small"),
+        (list(range(50)), [1] * 50, "Every canary is a member"),
+        (list(range(50)), [0] * 50, "No canary is a member"),
+        ([float("inf"), float("-inf")] * 25, [1, 0] * 25, "50 scores are infinite"),
+        (list(range(200)), [1] * 150 + [0] * 50, "150 of 200 canaries are members"),
+    ],
+)
+def test_odd_but_legitimate_input_is_audited_with_a_warning(
+    scores: list[float], members: list[int], warning: str, tmp_path: Path
+) -> None:
+    report = ta.audit(scores, members, delta=DELTA)
+    assert any(warning in given for given in report.warnings)
+    assert all(row.bound.epsilon is not None and row.bound.epsilon >= 0 for row in report.rows)
+    assert warning.split()[0] in str(report)
+    report.to_html(tmp_path / "report.html")
+    assert warning in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_fair_coins_are_not_suspected() -> None:
+    suspected = [
+        any("fall so unevenly" in text for text in ta.audit(*scores_of(0.0, 100, seed), delta=DELTA).warnings)
+        for seed in range(20)
+    ]
+    assert not any(suspected)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"delta": None}, "delta=None"),
+        ({"delta": 2.0}, "delta=2.0: expected a number in [0, 1]"),
+        ({"delta": 0.0}, "delta=0.0: expected a δ at which claims of the family gaussian have a finite ε"),
+        ({"claim": ta.ApproxDP(1.0, 1e-6)}, "delta=1e-05: expected 1e-06"),
+        ({"claim": "gaussian(mu=1)"}, "claim=gaussian(mu=1)"),
+        ({"null": ta.Gaussian(1.0)}, "null="),
+        ({"confidence": 1.0}, "confidence=1.0"),
+        ({"independent": "yes"}, "independent=yes"),
+        ({"shape_known": 1}, "shape_known=1"),
+        ({"guessing": "psychic"}, "guessing=psychic"),
+        ({"guessing": "threshold"}, "threshold=None"),
+        ({"members": None}, "members=None"),
+        ({"members": [0.5] * 2000}, "members=0.5"),
+        ({"data": "scores.csv"}, "read_run"),
+        ({"method": "magic"}, "method=magic"),
+        ({"null": ta.SubsampledGaussian.family(mu=0.01), "claim": ta.ApproxDP(9.0, DELTA)}, "epsilon=9.0"),
+    ],
+)
+def test_bad_input(change: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"data": STRONG[0], "members": STRONG[1], "delta": DELTA}
+    with pytest.raises(ta.InputError) as caught:
+        ta.audit(**(arguments | change))
+    assert message in str(caught.value)
+
+
+def test_corrected_p_values() -> None:
+    assert RowPlan.corrected([0.01, 0.5]) == 0.02
+    assert RowPlan.corrected([0.9, 0.8]) == 1.0
