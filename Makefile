@@ -20,6 +20,7 @@ validity: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(VENV)/bin/python benchmarks/core.py
+	$(VENV)/bin/python benchmarks/audit.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import doctest
+import itertools
 import re
 from pathlib import Path
 
@@ -55,3 +57,43 @@ def test_methods_that_claim_to_hold_do() -> None:
         holds = row["independent"] == "True" or not assumes.independent_outcomes
         if holds and assumes.caveat is None:
             assert row["exceeds"] == "False", row
+
+
+AUDITS = list(csv.DictReader((DOCS / "validity-of-audits.csv").read_text(encoding="utf-8").splitlines()))
+
+
+def test_rows_of_audits_hold_where_their_beliefs_do() -> None:
+    assert {row["mechanism"].split("(")[0] for row in AUDITS} == set(MECHANISMS)
+    assert {row["release"] for row in AUDITS} == {"auto", "best"}
+    for row in AUDITS:
+        if row["independent"] == "True" or row["row"].startswith("any"):
+            assert row["exceeds"] == "False", row
+
+
+def test_table_of_audits_shows_the_measured_rates() -> None:
+    lines = PAGE[next(at for at, line in enumerate(PAGE) if line.startswith("| audited mechanism")) + 2 :]
+    shown = 0
+    for line in itertools.takewhile(lambda line: line.startswith("|"), lines):
+        name, _, release, level, *rates = (cell.strip() for cell in line.strip("|").split("|"))
+        found = [
+            row
+            for row in AUDITS
+            if (row["mechanism"], row["release"]) == (name, release)
+            and float(row["level"]) == pytest.approx(float(level.strip("%")) / 100)
+        ]
+        measured = [rate.strip("*") for rate in rates if rate != "–"]
+        assert measured == [f"{100 * float(row['rate']):.2f}%" for row in found]
+        shown += len(found)
+    assert shown == len(AUDITS)
+
+
+def test_examples_in_the_guide_run() -> None:
+    results = doctest.testfile(str(DOCS / "audit-your-run.md"), module_relative=False, encoding="utf-8")
+    assert results.attempted >= 8
+    assert results.failed == 0
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in (*DOCS.glob("*.md"), DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md"):
+        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), (page.name, link)

@@ -1,1 +1,1 @@
-"""What a person sees: tables on the terminal."""
+"""What a person sees: text, JSON and a web page, and the plots in it."""
