@@ -149,12 +149,23 @@ def write_audits_csv(path: Path, results: list[Calibration]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(
-            ["mechanism", "n", "release", "independent", "row", "counts", "level", "rate", "exceeds"]
+            [
+                "mechanism",
+                "n",
+                "repetitions",
+                "release",
+                "independent",
+                "row",
+                "counts",
+                "level",
+                "rate",
+                "exceeds",
+            ]
         )
         for result in results:
             for r in result.rejections:
                 counts = " ".join(map(str, r.counts))
-                setting = [result.mechanism, result.n, result.release, result.independent]
+                setting = [result.mechanism, result.n, result.repetitions, result.release, result.independent]
                 writer.writerow([*setting, r.row, counts, r.level, r.rate, r.exceeds])
 
 

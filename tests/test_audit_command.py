@@ -43,7 +43,8 @@ def test_json(capsys: pytest.CaptureFixture[str], scores: Path) -> None:
     fields = run_json(capsys, scores, "--delta", "1e-5", "--claim", "gaussian(mu=1)", "--independent")
     run_ = ta.read_run(scores)
     report = ta.audit(run_, delta=1e-5, claim=ta.Gaussian(1.0), independent=True)
-    assert {**report.to_dict(), "command": None} == {**fields, "command": None}
+    assert fields["command"].startswith(f"tightaudit audit {scores} --delta 1e-5 --claim 'gaussian(mu=1)'")
+    assert {**report.to_dict(), "command": fields["command"]} == fields
     assert fields["run"]["source"] == "scores.csv"
 
 
@@ -63,6 +64,9 @@ def test_exit_codes(capsys: pytest.CaptureFixture[str], scores: Path) -> None:
     code, out, err = run(capsys, scores, "--delta", "1e-5", "--fail-on-violation")
     assert (code, out) == (2, "")
     assert "a claim to test" in err
+    undecided = run(capsys, scores, *strict, 0.1, "--method", "exact")
+    assert undecided[0] == 2
+    assert "a row that decides about the claim" in undecided[2]
 
 
 def test_claim_epsilon_is_the_approx_dp_claim(capsys: pytest.CaptureFixture[str], scores: Path) -> None:
@@ -70,6 +74,8 @@ def test_claim_epsilon_is_the_approx_dp_claim(capsys: pytest.CaptureFixture[str]
     other = run_json(capsys, scores, "--claim", "approx-dp(epsilon=2,delta=1e-5)")
     assert one["rows"] == other["rows"]
     assert len(one["rows"]) == 2
+    third = run_json(capsys, scores, "--claim", "approx-dp(epsilon=2,delta=1e-5)", "--null", "approx-dp")
+    assert third["rows"] == one["rows"]
 
 
 def test_null_gives_the_shape(capsys: pytest.CaptureFixture[str], scores: Path) -> None:
@@ -111,6 +117,7 @@ def test_standard_input(
         (["--delta", "1e-5", "--method", "magic"], "method=magic"),
         (["--delta", "1e-5", "--format", "xls"], "format=xls"),
         (["--delta", "1e-5", "--members", "nowhere.csv"], "expected a column id"),
+        (["--delta", "1e-5", "--score-column", "member"], "found column member for two things"),
         (["--delta", "1e-5", "--score-column", "<b>"], "expected a column <b>"),
     ],
 )

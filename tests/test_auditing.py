@@ -10,6 +10,7 @@ import pytest
 
 import tightaudit as ta
 from tightaudit.belief_rows import RowPlan, plan_rows
+from tightaudit.planning import planned_count, typical_claim
 from tightaudit.releases import ReleaseRule
 
 DELTA = 1e-5
@@ -95,17 +96,6 @@ def test_one_method_alone() -> None:
     assert "Caution: order-statistics" in str(report)
     everything = ta.audit(*STRONG, delta=DELTA, method="bits", independent=True)
     assert everything.rows[0].counts == (2000,)
-
-
-def test_methods_and_counts_do_not_depend_on_the_result() -> None:
-    scores, members = STRONG
-    reports = [
-        ta.audit(scores, bits, delta=DELTA, claim=ta.Gaussian(1.0), release=release)
-        for release in ("auto", "best")
-        for bits in (members, ~members)
-    ]
-    for one, other in (reports[:2], reports[2:]):
-        assert [(r.method, r.counts) for r in one.rows] == [(r.method, r.counts) for r in other.rows]
 
 
 def test_best_pays_for_its_choice() -> None:
@@ -205,7 +195,7 @@ def test_fair_coins_are_not_suspected() -> None:
         ({"members": [0.5] * 2000}, "members=0.5"),
         ({"data": "scores.csv"}, "read_run"),
         ({"method": "magic"}, "method=magic"),
-        ({"null": ta.SubsampledGaussian.family(mu=0.01), "claim": ta.ApproxDP(9.0, DELTA)}, "epsilon=9.0"),
+        ({"null": ta.SubsampledGaussian.family(mu=0.01), "claim": ta.ApproxDP(9.0, DELTA)}, "claim=ε=9"),
     ],
 )
 def test_bad_input(change: dict[str, Any], message: str) -> None:
@@ -216,5 +206,61 @@ def test_bad_input(change: dict[str, Any], message: str) -> None:
 
 
 def test_corrected_p_values() -> None:
-    assert RowPlan.corrected([0.01, 0.5]) == 0.02
-    assert RowPlan.corrected([0.9, 0.8]) == 1.0
+    assert RowPlan.corrected(np.array([0.01, 0.5])) == 0.02
+    assert RowPlan.corrected(np.array([0.9, 0.8])) == 1.0
+    assert RowPlan.corrected(np.array([[0.01, 0.2], [0.5, 0.1]])).tolist() == [0.02, 0.2]
+
+
+def test_a_claim_of_no_loss_is_tested_at_its_least_private_member() -> None:
+    """All of 0-loss at δ = 0.3 is allowed up to μ = 0.7706; testing a smaller μ would accuse the innocent."""
+    report = ta.audit(*STRONG, claim=ta.ApproxDP(0.0, 0.3), null=ta.Gaussian.family())
+    tested = report.rows[0].tested
+    assert isinstance(tested, ta.Gaussian)
+    assert tested.mu == pytest.approx(0.77064, abs=1e-5)
+
+
+def test_unfair_coins_are_named_even_when_all_fell_the_same_way() -> None:
+    report = ta.audit(np.arange(200.0), np.ones(200), delta=DELTA, guessing="one-sided")
+    assert any("fall so unevenly" in warning for warning in report.warnings)
+
+
+@pytest.mark.parametrize(
+    ("null", "delta"),
+    [
+        (ta.SubsampledGaussian.family(mu=0.5), DELTA),
+        (ta.SubsampledGaussian.family(q=1e-6), DELTA),
+        (ta.Gaussian.family(), 1.0),
+        (ta.Laplace.family(), 0.0),
+    ],
+)
+def test_families_without_a_typical_member_can_be_planned(null: ta.Family, delta: float) -> None:
+    assert len(ta.audit(*scores_of(1.0, n=100), delta=delta, null=null).rows) == 4
+
+
+def test_extreme_approx_dp_claims_can_be_planned() -> None:
+    for claim in (ta.ApproxDP(700.0, 0.0), ta.ApproxDP(1.0, 1.0)):
+        assert ta.audit(*scores_of(1.0, n=100), claim=claim).violated is False
+
+
+@pytest.mark.parametrize(
+    ("n", "delta", "epsilon", "least"), [(10_000, 0.01, 4.0, 3.2), (1000, 0.01, 1.0, 0.58)]
+)
+def test_a_large_delta_is_planned_for(n: int, delta: float, epsilon: float, least: float) -> None:
+    """Where δ·n guesses are certain, the independent row without a shape wants few released."""
+    typical = typical_claim(ta.ApproxDP(epsilon, delta), None, delta)
+    family = ta.ApproxDP.family(delta=delta)
+    count = planned_count(n, ta.Exact(), family, typical, 0.05)
+    errors = round(ta.expected_errors(typical, n=n, released=count))
+    bound = ta.lower_bound(ta.Evidence(n, count, errors), family, delta=delta)
+    assert bound.epsilon is not None
+    assert bound.epsilon >= least
+
+
+def test_a_hopeless_claim_is_not_planned_with_everything_released() -> None:
+    count = planned_count(1000, ta.AnyDependence(), ta.Gaussian.family(), ta.Gaussian(0.1), 0.05)
+    assert count == 63
+
+
+def test_the_verdict_does_not_round_a_claim() -> None:
+    report = ta.audit(*STRONG, claim=ta.ApproxDP(1.99996, DELTA))
+    assert "ε ≤ 1.99996 at" in report.verdict

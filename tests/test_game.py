@@ -136,7 +136,7 @@ GOOD: dict[str, Any] = {"scores": [1.0, 2.0], "members": [0, 1], "released": 1}
         ({"scores": [True, False]}, "real numbers"),
         ({"guessing": np.array([1.0, 2.0])}, "guessing="),
         ({"score_ids": [1, None], "member_ids": [1, 2]}, "score_ids=None: expected an id that is also in"),
-        ({"score_ids": [[1], [2]], "member_ids": [1, 2]}, "a sequence of ids"),
+        ({"score_ids": [[1], [2]], "member_ids": [1, 2]}, "score_ids=[1]: expected an id that is also in"),
         ({"score_ids": 5, "member_ids": [1, 2]}, "a sequence of ids"),
         ({"scores": [1 + 2j, 0]}, "real numbers"),
         ({"members": [0, 2]}, "members=2.0: expected 0 or 1 (position 1)"),

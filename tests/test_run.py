@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,9 @@ def test_a_claim_without_a_text_form_cannot_be_saved(tmp_path: Path) -> None:
         ({"independent": 1}, "independent=1: expected True or False"),
         ({"claim": "gaussian(mu=1)"}, "claim=gaussian"),
         ({"seed": -1}, "seed=-1"),
+        ({"why": 3}, "why=3"),
+        ({"source": 3}, "source=3"),
+        ({"ids": np.array(["a", "b" * 2000])}, "at most 1000 characters"),
     ],
 )
 def test_bad_input(change: dict[str, Any], message: str) -> None:
@@ -110,3 +114,29 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
         stopped()
     assert target.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_run_does_not_change_with_its_makers_arrays(tmp_path: Path) -> None:
+    scores = np.array([1.0, 2.0])
+    run = ta.Run(scores, np.array([True, False]), seed=np.int64(4))  # type: ignore[arg-type]
+    scores[0] = 99.0
+    assert run.scores.tolist() == [1.0, 2.0]
+    run.save(tmp_path / "run.npz")
+    assert ta.read_run(tmp_path / "run.npz").seed == 4
+
+
+def test_links_and_pipes_are_written_through(tmp_path: Path) -> None:
+    target, link, pipe = tmp_path / "real", tmp_path / "link", tmp_path / "pipe"
+    target.write_text("old")
+    link.symlink_to(target)
+    with replacing(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with replacing(pipe) as file:
+        file.write(b"through")
+    assert os.read(reader, 100) == b"through"
+    assert pipe.is_fifo()
+    os.close(reader)

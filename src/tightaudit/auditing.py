@@ -5,7 +5,7 @@ What is believed is for the caller to say; the headline rests on nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -17,6 +17,7 @@ from tightaudit import checks
 from tightaudit.belief_rows import UNCONDITIONAL, Row, plan_rows
 from tightaudit.errors import InputError
 from tightaudit.game import Evidence, Guessing, release
+from tightaudit.progress import Progress
 from tightaudit.pvalues.base import Method
 from tightaudit.pvalues.bits import binomial_tail
 from tightaudit.reading.files import run_of_frame
@@ -24,11 +25,10 @@ from tightaudit.reading.frames import is_frame
 from tightaudit.releases import ReleaseRule
 from tightaudit.run import Run
 from tightaudit.tradeoffs.approximate import ApproxDP
-from tightaudit.tradeoffs.base import Family, TradeOff
+from tightaudit.tradeoffs.base import Family, TradeOff, shortest
 
 IMPLAUSIBLE_COIN = 1e-3
 """How rarely fair coins may fall as unevenly as the members did before a warning is due."""
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,12 +107,12 @@ class Report:
 
     @property
     def claimed(self) -> str:
-        """The claim with the ε it stands for."""
+        """The claim as it is spoken of."""
         if self.claim is None:
             return "no claim"
-        epsilon = self.claim.epsilon(self.delta)
-        limit = f"ε ≤ {epsilon:.4g} at δ = {self.delta:g}"
-        return limit if isinstance(self.claim, ApproxDP) else f"the claim {self.claim} ({limit})"
+        if isinstance(self.claim, ApproxDP):
+            return f"ε ≤ {shortest(self.claim.claimed_epsilon)} at δ = {shortest(self.delta)}"
+        return f"the claim {self.claim}"
 
     def _holds(self, row: Row) -> bool:
         return self.independent or not row.independent
@@ -176,8 +176,8 @@ def audit(
     >>> scores = coins.members + np.random.default_rng(7).standard_normal(10_000)
     >>> report = ta.audit(scores, coins.members, delta=1e-5, claim=ta.Gaussian(0.5), independent=True)
     >>> print(report.verdict)  # doctest: +NORMALIZE_WHITESPACE
-    The run is inconsistent with the claim gaussian(mu=0.5) (ε ≤ 1.993 at δ = 1e-05),
-    at 95% confidence, if outcomes are independent.
+    The run is inconsistent with the claim gaussian(mu=0.5), at 95% confidence,
+    if outcomes are independent.
     """
     run = _run(data, members, score_column, member_column, id_column)
     claim = run.claim if claim is None else claim
@@ -250,9 +250,8 @@ def _evidence(run: Run, guessing: Guessing, threshold: float | None, seed: int) 
 
 
 def _reason(run: Run, independent: bool | None) -> str:
-    if independent is not None:
-        return "stated by whoever asked for the audit"
-    return run.why or "recorded with the run"
+    stated = "stated by whoever asked for the audit" if independent else "recorded with the run"
+    return run.why or stated
 
 
 def coin_p_value(run: Run) -> float:
@@ -269,7 +268,7 @@ def _warnings(run: Run, level: float) -> Iterator[str]:
     inside, coin = int(np.count_nonzero(run.members)), coin_p_value(run)
     if inside in (0, run.n):
         yield f"{'Every' if inside else 'No'} canary is a member: there is nothing to tell apart."
-    elif coin < IMPLAUSIBLE_COIN:
+    if coin < IMPLAUSIBLE_COIN:
         yield (
             f"{inside:,} of {run.n:,} canaries are members; fair coins fall so unevenly with probability "
             f"{coin:.2g}. If the coins were not fair and independent, no bound here holds."

@@ -9,8 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from tightaudit import checks
 from tightaudit.bounds import Bound, lower_bound, rounded_down
+from tightaudit.checks import FloatArray
 from tightaudit.game import Evidence
 from tightaudit.planning import member_at, typical_claim
 from tightaudit.pvalues.any_dependence import AnyDependence
@@ -111,7 +114,8 @@ class RowPlan:
             cost = None if alone is None else alone - best.epsilon
         p = None
         if self.tested is not None:
-            p = self.corrected([p_value(released, self.tested, method=self.method) for released in tries])
+            each = [p_value(released, self.tested, method=self.method) for released in tries]
+            p = float(self.corrected(np.array(each)))
         independent = self.method.assumes.independent_outcomes
         return Row(independent, self.shape, best, self.counts, self.confidence, cost, self.tested, p)
 
@@ -125,13 +129,13 @@ class RowPlan:
         return 1 - (1 - self.confidence) / len(self.counts)
 
     @staticmethod
-    def corrected(p_values: list[float]) -> float:
-        """One p-value for the best of several.
+    def corrected(p_values: FloatArray) -> FloatArray:
+        """One p-value for the best of several, down the first axis.
 
-        >>> RowPlan.corrected([0.5, 0.02])
+        >>> float(RowPlan.corrected(np.array([0.5, 0.02])))
         0.04
         """
-        return min(1.0, len(p_values) * min(p_values))
+        return np.minimum(1.0, len(p_values) * np.min(p_values, axis=0))
 
 
 def plan_rows(

@@ -20,6 +20,7 @@ Status = Literal["bounded", "none-rejected", "all-rejected"]
 _MAX_DOUBLINGS = 9
 _SMALLEST = 1e-9
 _FAR = 40.0
+_NOT_ZERO = 1e-12
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,9 @@ def least_private_rejected(family: Family, excess: Callable[[TradeOff], float], 
     """
 
     def at(parameter: float) -> float:
-        return min(max(excess(family.member(parameter)), -_FAR), _FAR)
+        value = min(max(excess(family.member(parameter)), -_FAR), _FAR)
+        # Zero counts as rejected; left as it is, a root finder would stop at the near end of a plateau.
+        return value if value > 0 else min(value, -_NOT_ZERO)
 
     low, high = 0.0, min(1.0, family.upper / 2)
     for _ in range(_MAX_DOUBLINGS):

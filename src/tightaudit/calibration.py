@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +17,12 @@ from tightaudit.checks import FloatArray
 from tightaudit.errors import InputError
 from tightaudit.game import Evidence, Guessing
 from tightaudit.mechanisms.base import Mechanism
+from tightaudit.planning import typical_claim
+from tightaudit.progress import Progress
 from tightaudit.pvalues.base import METHODS, Method, p_value, resolve
 from tightaudit.releases import ReleaseRule
 from tightaudit.tradeoffs.approximate import ApproxDP
 from tightaudit.tradeoffs.base import TradeOff
-
-Progress = Callable[[int, int], None]
 
 _CELLS_PER_CHUNK = 500_000
 _INTERVAL_TAIL = 0.025
@@ -183,8 +183,10 @@ def calibrate(
     testing = [delayed(_p_value)(*job) for job in jobs]
     rejections = []
     p_values = [
-        np.minimum(1.0, len(found) * np.min(found, axis=0))
-        for found in by_audit(iter(list(report.follow(_in_parallel(workers, testing)))))
+        plan.corrected(np.array(found))
+        for plan, found in zip(
+            plans, by_audit(iter(list(report.follow(_in_parallel(workers, testing))))), strict=True
+        )
     ]
     for level in levels:
         for plan, p in zip(plans, p_values, strict=True):
@@ -231,9 +233,10 @@ def _plans_of_methods(
 ) -> list[RowPlan]:
     """A row per method, all of them testing the claim itself."""
     family = claim.own_family() if claim.parameter_names else ApproxDP.family(delta=delta)
+    typical = typical_claim(claim, None, delta)
     plans = []
     for method in map(resolve, METHODS if methods is None else methods):
-        counts = rule.counts(n, method, family, claim, 1 - confidence)
+        counts = rule.counts(n, method, family, typical, 1 - confidence)
         if methods is None and method.releases_all and counts != (n,):
             continue
         plans.append(RowPlan(method, None, family, counts, claim, delta, confidence))

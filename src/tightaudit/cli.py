@@ -50,7 +50,8 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without Greek letters still gets the numbers
     try:
-        code = app(args=arguments, prog_name="tightaudit", standalone_mode=False)
+        given = sys.argv[1:] if arguments is None else arguments
+        code = app(args=given, prog_name="tightaudit", standalone_mode=False, obj=given)
     except typer.TyperException as error:
         _fail(error.format_message(), BAD_INPUT)
     except InputError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any, TypeAlias
 
@@ -28,34 +27,52 @@ def matching_positions(
     if score_ids is None or member_ids is None:
         missing = "score_ids" if score_ids is None else "member_ids"
         raise InputError(missing, None, "ids on both sides, or on neither")
-    wanted = unique_ids("score_ids", score_ids, scores)
-    offered = unique_ids("member_ids", member_ids, members)
-    position = {key: index for index, key in enumerate(offered)}
-    for key in wanted:
-        if key not in position:
+    _require_one_per_value("score_ids", score_ids, scores)
+    _require_one_per_value("member_ids", member_ids, members)
+    position = _positions("member_ids", member_ids)
+    found, taken = np.empty(scores, dtype=np.intp), np.zeros(members, dtype=np.bool_)
+    for at, key in enumerate(score_ids):
+        place = position.get(key) if _hashable(key) else None
+        if place is None:
             raise InputError("score_ids", key, "an id that is also in member_ids")
-    if len(offered) > len(wanted):
-        extra = set(offered) - set(wanted)
-        raise InputError("member_ids", next(key for key in offered if key in extra), "an id with a score")
-    return np.fromiter((position[key] for key in wanted), dtype=np.intp, count=len(wanted))
+        if taken[place]:
+            raise InputError("score_ids", key, "each id once")
+        found[at], taken[place] = place, True
+    if members > scores:
+        raise InputError("member_ids", member_ids[int(np.argmin(taken))], "an id with a score")
+    return found
 
 
-def unique_ids(name: str, ids: Ids, size: int) -> list[Hashable]:
-    """The ids as a list, if there is one for each of `size` values and none comes twice.
+def require_unique(name: str, ids: Ids, size: int) -> None:
+    """Refuse ids that are not one for each of `size` values, or that come twice.
 
-    >>> unique_ids("ids", ["a", "b", "a"], 3)
+    >>> require_unique("ids", ["a", "b", "a"], 3)
     Traceback (most recent call last):
         ...
     tightaudit.errors.InputError: ids=a: expected each id once
     """
+    _require_one_per_value(name, ids, size)
+    _positions(name, ids)
+
+
+def _require_one_per_value(name: str, ids: Ids, size: int) -> None:
     try:
-        keys: list[Hashable] = list(ids.tolist() if isinstance(ids, np.ndarray) else ids)
-        distinct = len(set(keys))
+        number = len(ids)
     except TypeError:
         raise InputError(name, ids, "a sequence of ids such as strings or integers") from None
-    if len(keys) != size:
-        raise InputError(name, f"{len(keys)} ids", f"one per value, {size}")
-    if distinct < size:
-        repeated, _ = Counter(keys).most_common(1)[0]
-        raise InputError(name, repeated, "each id once")
-    return keys
+    if number != size:
+        raise InputError(name, f"{number} ids", f"one per value, {size}")
+
+
+def _positions(name: str, ids: Ids) -> dict[Hashable, int]:
+    position: dict[Hashable, int] = {}
+    for at, key in enumerate(ids):
+        if not _hashable(key):
+            raise InputError(name, key, "ids such as strings or integers")
+        if position.setdefault(key, at) != at:
+            raise InputError(name, key, "each id once")
+    return position
+
+
+def _hashable(key: object) -> bool:
+    return isinstance(key, Hashable)

@@ -1,9 +1,9 @@
 """How many guesses to release, decided before any of them is looked at.
 
 Suppose the mechanism were a typical one: it satisfies the claim under test and no more, or, without a claim,
-it is a member of the family with an ε of 4. The number to release is the one that would give the largest
-bound if each count came out as expected. It depends on n, the method, the claim and the confidence,
-never on the errors, so it needs no correction.
+it is a member of the family with an ε of 4, or as near as there is. The number to release is the one that
+would give the largest bound if each count came out as expected. It depends on n, the method, the claim and
+the confidence, never on the errors, so it needs no correction.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from tightaudit.tradeoffs.gaussian import Gaussian
 from tightaudit.tradeoffs.laplace import Laplace
 
 TYPICAL_EPSILON = 4.0
-_FEWEST = 10
+LARGEST_TYPICAL_EPSILON = 100.0
+_FEWEST, _FEWEST_POWER = 10, 0.4
 _STEPS = (1, 2, 5)
 _RESOLUTION = 0.01
 
@@ -37,9 +38,8 @@ def planned_count(n: int, method: Method, family: Family, typical: TradeOff, lev
     """
     if method.releases_all:
         return n
-    # For (ε, δ) the two guides agree on the count, and the recursion gets there sooner.
-    shaped = family.delta is None
-    guide: Method = Exact() if method.assumes.independent_outcomes and shaped else FdpRecursion()
+    independent = method.assumes.independent_outcomes
+    guide: Method = Exact() if independent else FdpRecursion()
     expected = [
         Evidence(n, count, round(expected_errors(typical, n=n, released=count)))
         for count in candidate_counts(n)
@@ -49,7 +49,7 @@ def planned_count(n: int, method: Method, family: Family, typical: TradeOff, lev
         return min(guide.excess(claim, evidence, level) for evidence in expected)
 
     if excess(family.most_private) > 0 or excess(family.least_private) <= 0:
-        return n
+        return min(n, max(_FEWEST, n // 2 if independent else round(2 * n**0.5)))
     limit = member(family, least_private_rejected(family, excess, _RESOLUTION))
     return min(expected, key=lambda evidence: guide.p_value(limit, evidence)).released
 
@@ -65,7 +65,10 @@ def typical_claim(claim: TradeOff | None, family: Family | None, delta: float) -
     epsilon = claim.claimed_epsilon if claim is not None and claim.claimed_epsilon > 0 else TYPICAL_EPSILON
     if family is None or family.delta is not None:
         family = Gaussian.family() if delta > 0 else Laplace.family()
-    return member_at(family, epsilon, delta)
+    reachable = family.least_private.epsilon(delta) / 2
+    if reachable == 0:
+        return family.member(min(1.0, family.upper / 2))
+    return member_at(family, min(epsilon, reachable, LARGEST_TYPICAL_EPSILON), delta)
 
 
 def member_at(family: Family, epsilon: float, delta: float) -> TradeOff:
@@ -80,7 +83,9 @@ def member_at(family: Family, epsilon: float, delta: float) -> TradeOff:
         return claim.epsilon(delta) - epsilon
 
     if excess(family.most_private) > 0 or excess(family.least_private) <= 0:
-        raise InputError("epsilon", epsilon, f"an ε at δ={delta:g} that members of the family {family} have")
+        raise InputError(
+            "claim", f"ε={epsilon:g}", f"an ε at δ={delta:g} that members of the family {family} have"
+        )
     return member(family, least_private_rejected(family, excess, Method.resolution))
 
 
@@ -91,8 +96,8 @@ def member(family: Family, parameter: float) -> TradeOff:
 
 def candidate_counts(n: int) -> list[int]:
     """All of them, a half, a fifth, a tenth, … but not so few that nothing could come of it."""
-    shares, scale = [], 1
-    while n // scale >= _FEWEST:
+    shares, scale, fewest = [], 1, max(_FEWEST, n**_FEWEST_POWER)
+    while n // scale >= fewest:
         shares += [n // (scale * step) for step in _STEPS]
         scale *= 10
-    return sorted({count for count in shares if count >= _FEWEST} | {n}, reverse=True)
+    return sorted({count for count in shares if count >= fewest} | {n}, reverse=True)

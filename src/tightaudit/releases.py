@@ -12,7 +12,7 @@ from tightaudit.tradeoffs.base import Family, TradeOff
 
 EXPECTED = "a count, a fraction below 1 such as 0.2, 'auto' or 'best'"
 _RATIO = 4
-_FEWEST = 20
+_FEWEST = 10
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class ReleaseRule:
                 raise InputError("release", self.chosen, f"at most n={n}")
             return (self.chosen,)
         if isinstance(self.chosen, float):
-            return (max(1, int(n * self.chosen)),)
+            return (max(1, round(n * self.chosen)),)
         if self.chosen == "auto" or method.releases_all:
             return (planned_count(n, method, family, typical, level),)
         counts = [max(1, n // 2)]

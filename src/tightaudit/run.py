@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from tightaudit import checks
 from tightaudit.checks import BoolArray, FloatArray
 from tightaudit.errors import InputError
-from tightaudit.pairing import Ids, unique_ids
+from tightaudit.pairing import Ids, require_unique
 from tightaudit.tradeoffs.base import TradeOff
 from tightaudit.tradeoffs.registry import TRADEOFFS
 from tightaudit.tradeoffs.text import null
@@ -63,17 +63,20 @@ class Run:
         scores, members = checks.vector("scores", self.scores), checks.bits("members", self.members)
         if members.size != scores.size:
             raise InputError("members", f"{members.size} values", f"one per score, {scores.size}")
-        object.__setattr__(self, "scores", scores)
-        object.__setattr__(self, "members", members)
+        object.__setattr__(self, "scores", _kept(scores))
+        object.__setattr__(self, "members", _kept(members))
         if self.ids is not None:
             ids = text_or_integers("ids", self.ids)
-            unique_ids("ids", ids, scores.size)
+            require_unique("ids", ids, scores.size)
             object.__setattr__(self, "ids", ids)
         object.__setattr__(self, "independent", checks.flag("independent", self.independent))
         if self.claim is not None and not isinstance(self.claim, TradeOff):
             raise InputError("claim", self.claim, "a claim with all its parameters, such as Gaussian(1.0)")
         if self.seed is not None:
-            checks.seed(self.seed)
+            object.__setattr__(self, "seed", checks.seed(self.seed))
+        for name in ("why", "source"):
+            if not isinstance(getattr(self, name), str | None):
+                raise InputError(name, getattr(self, name), "text or None")
 
     @property
     def n(self) -> int:
@@ -116,6 +119,13 @@ class Run:
         )
 
 
+def _kept(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy that nobody else can change."""
+    copy = values.copy()
+    copy.flags.writeable = False
+    return copy
+
+
 def known_from_header(text: str) -> dict[str, Any]:
     """What the header of a saved run says, as arguments of `Run`.
 
@@ -147,6 +157,8 @@ def text_or_integers(name: str, ids: Ids) -> NDArray[Any]:
     """
     if isinstance(ids, np.ndarray) and ids.dtype.kind in "iuU":
         array = ids
+        if ids.dtype.kind == "U" and ids.dtype.itemsize > 4 * LONGEST_ID:
+            raise InputError(name, "a longer one", f"ids of at most {LONGEST_ID} characters")
     else:
         try:
             values = list(ids.tolist() if isinstance(ids, np.ndarray) else ids)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tightaudit import checks
-from tightaudit.bounds import least_private_rejected
+from tightaudit.bounds import least_private_rejected, rounded_down
 from tightaudit.checks import BoolArray
 from tightaudit.errors import InputError
 from tightaudit.game import Evidence, Guessing, draw_coins, release
@@ -25,6 +25,7 @@ from tightaudit.tradeoffs.text import null
 
 _NOISE_STREAM = 3
 _RESOLUTION = 1e-3
+_LARGEST_PROGRAM = 400
 
 
 class PrivacyViolationError(AssertionError):
@@ -71,7 +72,7 @@ def assert_private(
         raise InputError("false_alarm", false_alarm, "a number strictly between 0 and 1")
     chosen_seed = secrets.randbits(63) if seed is None else checks.seed(seed)
     stated = checks.flag("independent", independent)
-    method: Method = Exact() if stated else AnyDependence()
+    method: Method = Exact() if stated else AnyDependence(largest_program=_LARGEST_PROGRAM)
     coins = draw_coins(n, seed=chosen_seed)
     family = _family(tested)
     typical = typical_claim(tested, None, tested.claimed_delta if isinstance(tested, ApproxDP) else 0.0)
@@ -120,7 +121,8 @@ def _message(
     limit = _rejected_up_to(claim, family, evidence, method, level)
     if limit is not None:
         lines.append(
-            f"Rejected in the same way: every {family} claim up to {family.parameter} = {limit:.4g}."
+            f"Rejected in the same way: every {family} claim up to {family.parameter} = "
+            f"{rounded_down(limit)}."
         )
     lines.append(f"To repeat: seed={seed}")
     return "\n".join(lines)

@@ -16,6 +16,8 @@ from typing import BinaryIO, cast
 def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """A file to write to that takes the place of `path` when all went well, and else leaves no trace.
 
+    A symbolic link is followed; what is not a regular file, such as a pipe, is written to as it is.
+
     >>> target = Path(tempfile.mkdtemp()) / "report.txt"
     >>> with replacing(target) as file:
     ...     _ = file.write(b"whole")
@@ -24,7 +26,12 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     >>> target.read_bytes()
     b'whole'
     """
-    target = Path(path)
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file():
+        # A pipe or a device is written to; renaming over it would destroy it.
+        with target.open("wb") as device:
+            yield device
+        return
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "No such folder", str(target.parent))
     # In the same folder, because a rename is atomic only within one file system.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -262,3 +263,59 @@ def test_a_missing_reader_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ta.InputError, match=r"pip install 'tightaudit\[io\]'"):
         ta.read_run(path)
+
+
+def test_hostile_archives(tmp_path: Path) -> None:
+    path = tmp_path / "scores.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("score", b"1,2,3")
+        archive.writestr("member", b"1,0,1")
+    with pytest.raises(ta.InputError, match="no array"):
+        ta.read_run(path)
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000000,), }"
+    header += b" " * (118 - 1 - len(header)) + b"\n"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("score.npy", "member.npy"):
+            archive.writestr(name, b"\x93NUMPY\x01\x00\x76\x00" + header)
+    with pytest.raises(ta.InputError) as caught:
+        ta.read_run(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_arrays_of_the_wrong_shape(tmp_path: Path) -> None:
+    scores, members = tmp_path / "scores.npz", tmp_path / "members.npz"
+    np.savez(scores, score=[1.0, 2.0], id=["a", "b"])
+    np.savez(members, member=[[True, False]], id=["a", "b"])
+    with pytest.raises(ta.InputError, match=r"members\.npz, the members: found an array of shape"):
+        ta.read_run(scores, members=members)
+
+
+def test_what_the_coins_maker_knows_survives_a_join(tmp_path: Path) -> None:
+    scores, coins = tmp_path / "scores.csv", tmp_path / "coins.npz"
+    scores.write_text("id,score\nb,0.3\na,0.1\n")
+    ta.Run(
+        np.zeros(2), np.array([True, False]), np.array(["a", "b"]), independent=True, why="own noise"
+    ).save(coins)
+    run = ta.read_run(scores, members=coins)
+    assert (run.independent, run.why, run.members.tolist()) == (True, "own noise", [False, True])
+
+
+def test_frames_of_other_kinds() -> None:
+    table = pyarrow.table({"score": SCORES, "member": MEMBERS, "id": IDS})
+    same(ta.audit(table, delta=1e-5).run)
+    with pytest.raises(ta.InputError):
+        ta.audit(polars.DataFrame({"score": SCORES, "member": MEMBERS}).lazy(), delta=1e-5)
+    numbered = pandas.DataFrame({0: SCORES, 1: MEMBERS})
+    assert ta.audit(numbered, delta=1e-5, score_column="0", member_column="1").run.n == 4
+
+
+@pytest.mark.parametrize("path", [None, 0, b"scores.csv", "a\0.csv"])
+def test_names_that_are_none(path: Any) -> None:
+    with pytest.raises(ta.InputError, match="path="):
+        ta.read_run(path)
+
+
+def test_standard_input_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(write(tmp_path, "csv").read_bytes())))
+    ta.read_run("-")
+    assert not sys.stdin.closed

@@ -98,6 +98,15 @@ _CONTRASTS = """
 """
 
 
+def test_page_prints_in_black_on_white(browser: Browser, page_file: Path) -> None:
+    page = browser.new_page(color_scheme="dark")
+    page.goto(page_file.as_uri())
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+    page.close()
+
+
 def test_the_table_can_be_reached_by_keyboard(browser: Browser, page_file: Path) -> None:
     page = browser.new_page()
     page.goto(page_file.as_uri())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 from rich.console import Console
@@ -34,6 +33,7 @@ VIOLATED = 1
 
 
 def audit(
+    context: typer.Context,
     file: Annotated[
         str,
         typer.Argument(
@@ -129,7 +129,7 @@ def audit(
             run,
             delta=delta,
             claim=tested,
-            null=_family(null, delta),
+            null=_family(null, _known_delta(delta, tested)),
             independent=independent,
             shape_known=shape_known,
             release=release,
@@ -139,8 +139,11 @@ def audit(
             threshold=threshold,
             seed=seed,
             progress=progress,
-            command=shlex.join(["tightaudit", *sys.argv[1:]]),
+            command=shlex.join(["tightaudit", *(context.obj or [])]),
         )
+    if fail_on_violation and report.violated is None:
+        expected = "a row that decides about the claim: --independent, or a method that does not need it"
+        raise InputError("fail-on-violation", True, expected)
     if html is not None:
         report.to_html(html)
     if as_json:
@@ -166,6 +169,10 @@ def _claim(text: str | None, epsilon: float | None, delta: float | None) -> Trad
     return claim
 
 
+def _known_delta(delta: float | None, claim: TradeOff | None) -> float | None:
+    return claim.claimed_delta if delta is None and isinstance(claim, ApproxDP) else delta
+
+
 def _family(text: str | None, delta: float | None) -> Family | None:
     if text is None:
         return None
@@ -178,11 +185,7 @@ def _family(text: str | None, delta: float | None) -> Family | None:
 
 
 def _rule(text: str) -> Guessing:
-    rules: dict[str, Guessing] = {
-        "two-sided": "two-sided",
-        "one-sided": "one-sided",
-        "threshold": "threshold",
-    }
-    if text not in rules:
-        raise InputError("guessing", text, f"one of {', '.join(rules)}")
-    return rules[text]
+    for rule in get_args(Guessing):
+        if text == rule:
+            return rule
+    raise InputError("guessing", text, f"one of {', '.join(get_args(Guessing))}")

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression, linprog
 from scipy.sparse import coo_array
 
+from tightaudit import checks
 from tightaudit.checks import FloatArray
 from tightaudit.game import Evidence
 from tightaudit.pvalues.base import METHODS, Assumptions, Method, in_normal_quantiles
@@ -57,6 +58,9 @@ class AnyDependence(Method):
     )
     resolution = 1e-4
     reference = "Linear program over the law of the error count; docs/any-dependence.md"
+
+    def __post_init__(self) -> None:
+        checks.count("largest_program", self.largest_program)
 
     def p_value(self, claim: TradeOff, evidence: Evidence) -> float:
         recursion, independent = FdpRecursion().p_value(claim, evidence), Exact().p_value(claim, evidence)

@@ -43,6 +43,9 @@ class Selection:
             elif role in self.needed or given:
                 looked_for = given or " or ".join(USUAL_NAMES[role])
                 raise FileError(source, _listed(names), f"a column {looked_for}")
+        if len(set(roles.values())) < len(roles):
+            used = next(name for name in roles.values() if list(roles.values()).count(name) > 1)
+            raise FileError(source, f"column {used} for two things", "a column for each")
         return roles
 
 

@@ -60,13 +60,14 @@ def read_run(
     everything = Selection(score_column, member_column, id_column)
     if members is None:
         return _run(_read(path, everything, file_format))
-    if os.fspath(path) == os.fspath(members) == STANDARD_INPUT:
+    if path == members == STANDARD_INPUT:
         raise InputError("members", STANDARD_INPUT, "a file: standard input already holds the scores")
     scores = _read(path, Selection(score_column, None, id_column, ("score", "id"), ()), file_format)
     bits = _read(members, Selection(None, member_column, id_column, ("member", "id"), ()), file_format)
     order = _pairing(scores, bits)
     values = {**scores.values, "member": bits.values["member"][order]}
-    return _run(Columns(f"{scores.source} and {bits.source}", values, {**bits.known, **scores.known}))
+    # Who drew the coins knows more about the canaries than who scored them.
+    return _run(Columns(f"{scores.source} and {bits.source}", values, {**scores.known, **bits.known}))
 
 
 def run_of_frame(
@@ -111,17 +112,31 @@ def _pairing(scores: Columns, bits: Columns) -> NDArray[np.intp]:
 def _read(path: str | PathLike[str], selection: Selection, file_format: str | None) -> Columns:
     if file_format is not None and file_format not in FORMATS:
         raise InputError("format", file_format, f"one of {', '.join(FORMATS)}")
+    if not isinstance(path, str | PathLike) or "\0" in os.fspath(path):
+        raise InputError("path", path, "the name of a file, or -")
     if os.fspath(path) == STANDARD_INPUT:
-        return _read_pipe(selection, file_format)
+        return _checked(_read_pipe(selection, file_format))
     file = Path(path)
     chosen = file_format or _ENDINGS.get(file.suffix.lower())
     if chosen is None:
         raise FileError(str(path), f"the ending {file.suffix or 'nothing'}", f"one of {', '.join(_ENDINGS)}")
     try:
         with file.open("rb") as opened:
-            return FORMATS[chosen](opened, file.name, selection)
+            return _checked(FORMATS[chosen](opened, file.name, selection))
+    except FileError:
+        raise
+    except InputError as error:
+        raise FileError(f"{file.name}, the {error.argument}", error.value, error.expected) from None
     except OSError as error:
         raise FileError(str(path), error.strerror or str(error), "a file that can be read") from None
+
+
+def _checked(columns: Columns) -> Columns:
+    for role, values in columns.values.items():
+        if values.ndim != 1:
+            found = f"an array of shape {values.shape}"
+            raise FileError(f"{columns.source}, the {role}s", found, "a one-dimensional array")
+    return columns
 
 
 def _read_pipe(selection: Selection, file_format: str | None) -> Columns:
@@ -131,4 +146,7 @@ def _read_pipe(selection: Selection, file_format: str | None) -> Columns:
         (name for first, name in _FIRST_BYTES.items() if start.lstrip().startswith(first)), "csv"
     )
     seekable = io.BytesIO(stream.read()) if chosen in ("parquet", "npz") else stream
-    return FORMATS[chosen](cast("BinaryIO", seekable), "standard input", selection)
+    try:
+        return FORMATS[chosen](cast("BinaryIO", seekable), "standard input", selection)
+    finally:
+        stream.detach()  # or closing the reader would close standard input

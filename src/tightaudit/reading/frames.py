@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from typing import Any, Protocol, TypeGuard
 
-import numpy as np
-
+from tightaudit.errors import InputError
 from tightaudit.reading.columns import Columns, Selection
 from tightaudit.run import text_or_integers
 
 
-@runtime_checkable
 class Frame(Protocol):
     """What pandas and polars frames have in common."""
 
     @property
     def columns(self) -> Any: ...
 
-    def __getitem__(self, name: str) -> Any: ...
+    def __getitem__(self, name: Any) -> Any: ...
 
 
 def is_frame(data: object) -> TypeGuard[Frame]:
@@ -26,13 +24,17 @@ def is_frame(data: object) -> TypeGuard[Frame]:
     >>> is_frame([1.0, 2.0])
     False
     """
-    return isinstance(data, Frame) and not isinstance(data, np.ndarray)
+    # Asked of the type: a lazy frame would have to compute its columns first.
+    return all(hasattr(type(data), name) for name in ("columns", "__getitem__"))
 
 
 def read_frame(frame: Frame, selection: Selection) -> Columns:
     """The chosen columns of a frame."""
-    roles = selection.among([str(name) for name in frame.columns], "the frame")
-    values = {role: frame[name].to_numpy() for role, name in roles.items()}
+    if not hasattr(frame, "__len__"):
+        raise InputError("scores", type(frame).__name__, "numbers, a Run or a frame with its data")
+    names = {str(name): name for name in getattr(frame, "column_names", frame.columns)}
+    roles = selection.among(list(names), "the frame")
+    values = {role: frame[names[name]].to_numpy() for role, name in roles.items()}
     if "id" in values:
         values["id"] = text_or_integers("ids", values["id"])
     return Columns("the frame", values)

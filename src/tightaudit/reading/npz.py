@@ -23,10 +23,12 @@ def read_npz(file: BinaryIO, source: str, selection: Selection) -> Columns:
             roles = selection.among(archive.files, source)
             values = {role: _array(archive, name, source) for role, name in roles.items()}
             header = _array(archive, "header", source) if "header" in archive.files else None
+    except InputError:
+        raise
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError) as error:
-        if isinstance(error, InputError):
-            raise
         raise FileError(source, str(error), "a whole NPZ file") from None
+    except MemoryError:
+        raise FileError(source, "more values than fit into memory", "a smaller NPZ file") from None
     if "id" in values:
         values["id"] = text_or_integers("ids", values["id"])
     if header is None:
@@ -38,9 +40,12 @@ def read_npz(file: BinaryIO, source: str, selection: Selection) -> Columns:
 
 def _array(archive: Any, name: str, source: str) -> NDArray[Any]:
     try:
-        return archive[name]
+        values = archive[name]
     except ValueError as error:
         if "allow_pickle" not in str(error) and "Object arrays" not in str(error):
             raise
         found = f"array {name} of pickled objects"
         raise FileError(source, found, "numbers or text; pickled objects are never loaded") from None
+    if not isinstance(values, np.ndarray):
+        raise FileError(source, f"an entry {name} that is no array", "a whole NPZ file")
+    return values

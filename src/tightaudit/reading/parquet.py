@@ -23,9 +23,11 @@ def read_parquet(file: BinaryIO, source: str, selection: Selection) -> Columns:
         opened = parquet.ParquetFile(file)
         roles = selection.among(opened.schema_arrow.names, source)
         table = opened.read(columns=list(roles.values()))
-    except (pyarrow.ArrowException, OSError) as error:
+        table.validate(full=True)
+        values = {role: _values(table.column(name), role, source) for role, name in roles.items()}
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FileError(source, str(error), "a whole Parquet file") from None
-    return Columns(source, {role: _values(table.column(name), role, source) for role, name in roles.items()})
+    return Columns(source, values)
 
 
 def _values(column: Any, role: str, source: str) -> NDArray[Any]:

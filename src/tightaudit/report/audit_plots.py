@@ -17,6 +17,7 @@ from tightaudit.report.svg import Axis, Plot
 
 _MOST_BINS = 50
 _POINTS = 200
+_LONGEST_LABEL = 52
 _STYLES = ("one", "two", "three", "four")
 
 
@@ -91,7 +92,9 @@ def _trade_off(report: Report) -> Figure:
         )
     plot.line([0, 1], [1, 0], "chance", "no leakage")
     if report.claim is not None:
-        plot.line(alpha.tolist(), np.asarray(report.claim.f(alpha)).tolist(), "two", f"claim {report.claim}")
+        plot.line(
+            alpha.tolist(), np.asarray(report.claim.f(alpha)).tolist(), "two", _cut(f"claim {report.claim}")
+        )
     achieved = _achieved(report)
     if achieved is not None:
         plot.line(achieved[0].tolist(), achieved[1].tolist(), "one", "achieved by the scores (an estimate)")
@@ -119,7 +122,8 @@ def _bound_by_count(report: Report) -> Figure:
     curves = [_explored(row, report, counts) for row in report.rows]
     chosen = [row.bound.epsilon or 0.0 for row in report.rows]
     top = max([*chosen, *(value for curve in curves for value in curve[1]), 0.1]) * 1.08
-    low, high = min(counts), max(counts)
+    low = min([*counts, *(row.bound.evidence.released for row in report.rows)])
+    high = max(counts)
     plot = Plot(
         "Lower bound on ε against the number of released guesses, one line per row of the table",
         Axis("guesses released", low * 0.9, high * 1.1, logarithmic=True),
@@ -132,9 +136,12 @@ def _bound_by_count(report: Report) -> Figure:
             plot.dot(row.bound.evidence.released, row.bound.epsilon, style)
     caption = (
         "Dots mark the table's own bounds. The lines are exploratory: picking the number released by where a "
-        "line is highest needs a correction, which --release best makes. Lines for any dependence use "
-        "fdp-recursion, which is a little below the linear program."
+        "line is highest needs a correction, which --release best makes."
     )
+    if any(isinstance(row.method, AnyDependence) for row in report.rows):
+        caption += (
+            " Lines of any-dependence are those of the simpler methods it falls back on, a little below it."
+        )
     return Figure(heading, plot.to_svg(), caption)
 
 
@@ -159,4 +166,9 @@ def _explored(row: Row, report: Report, counts: list[int]) -> tuple[list[float],
 
 def _label(row: Row) -> str:
     outcomes = "independent" if row.independent else "any dependence"
-    return f"{outcomes}, {'any curve' if row.shape is None else row.shape}"
+    return _cut(f"{outcomes}, {'any curve' if row.shape is None else row.shape}")
+
+
+def _cut(text: str) -> str:
+    """What fits under a plot; the table has it in full."""
+    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"

@@ -18,6 +18,7 @@ from tightaudit.tradeoffs.approximate import ApproxDP
 _WIDTH = 80
 _SMALLEST_SHOWN = 1e-99
 _NO_FIT = "no fit"
+_BELOW = "as below"
 _WIDEST_SHAPE = 10
 
 
@@ -25,6 +26,9 @@ def audit_view(report: Report) -> RenderableType:
     """The report as something rich can print; nothing in it is taken for markup."""
     parts: list[RenderableType] = [_verdict(report), Text(setting_line(report), style="dim"), ""]
     parts += [_table(report), ""]
+    below = next((row.shape for row in report.rows if _short(row) == _BELOW), None)
+    if below is not None:
+        parts.append(Text(f"Curve as below: the family {below}.", style="dim"))
     parts += [Text(line, style="dim") for line in notes(report)]
     parts += [Text(f"warning: {printable(warning)}", style="yellow") for warning in report.warnings]
     return Group(*parts)
@@ -85,7 +89,8 @@ def _table(report: Report) -> Table:
             shown_epsilon(row),
         ]
         if row.p_value is not None:
-            cells += ["rejected" if row.rejected else "stands", shown_p_value(row.p_value)]
+            decides = " ◀" if row is report.claim_row else ""
+            cells += [("rejected" if row.rejected else "stands") + decides, shown_p_value(row.p_value)]
         table.add_row(*(Text(cell) for cell in cells), style="bold" if chosen else None)
     return table
 
@@ -93,7 +98,12 @@ def _table(report: Report) -> Table:
 def _short(row: Row) -> str:
     if row.shape is None:
         return "any"
-    return str(row.shape) if len(str(row.shape)) <= _WIDEST_SHAPE else "as below"
+    return str(row.shape) if len(str(row.shape)) <= _WIDEST_SHAPE else _BELOW
+
+
+def label(row: Row) -> str:
+    """The row by its beliefs, in few words."""
+    return f"({'independent' if row.independent else 'any'}, {'any' if row.shape is None else row.shape})"
 
 
 def shown_p_value(p: float) -> str:
@@ -111,10 +121,10 @@ def shown_claim(row: Row) -> str:
     >>> import tightaudit as ta
     >>> report = ta.audit([2.0, 1.0, -1.0, 0.0], [1, 1, 0, 0], delta=1e-5, claim=ta.Gaussian(1.0))
     >>> shown_claim(report.rows[0]), shown_claim(report.rows[1])
-    ('gaussian(mu=1)', 'ε ≤ 4.377')
+    ('gaussian(mu=1)', 'ε ≤ 4.3772')
     """
     if isinstance(row.tested, ApproxDP):
-        return f"ε ≤ {row.tested.epsilon(row.bound.delta):.4g}"
+        return f"ε ≤ {row.tested.epsilon(row.bound.delta):.5g}"
     return str(row.tested)
 
 
@@ -134,22 +144,21 @@ def notes(report: Report) -> list[str]:
         stated = ["independent outcomes"] if report.independent else []
         stated += ["the shape of the curve"] if report.shape_known else []
         lines.append(f"▶ rests on what was stated: {' and '.join(stated) or 'nothing'}.")
+    if report.claim_row is not None:
+        lines.append("◀ decides about the claim: the row that tests it on what was stated.")
     if report.why is not None:
         lines.append(f"Independent outcomes: {printable(report.why)}.")
-    costs = [f"{row.cost:.3f}" for row in report.rows if row.cost is not None]
-    if costs:
-        tried = ", ".join(f"{count:,}" for count in report.rows[0].counts)
-        lines.append(
-            f"Released: the best of {len(report.rows[0].counts)} counts ({tried}), row by row; trying so "
-            f"many cost {', '.join(costs)} in ε."
-        )
-    lines += [
-        f"Curve as below: the family {row.shape}."
-        for row in report.rows[:1]
-        if row.shape is not None and _short(row) == "as below"
-    ]
+    if report.release.chosen == "best":
+        tried = report.rows[0].counts
+        counts = f"best of {len(tried)} counts ({', '.join(f'{count:,}' for count in tried)})"
+        costs = [f"{row.cost:.3f} in {label(row)}" for row in report.rows if row.cost is not None]
+        paid = f"; trying so many cost in ε: {', '.join(costs)}" if costs else ""
+        lines.append(f"Released: the {counts}{paid}.")
     if any(row.bound.epsilon is None for row in report.rows):
-        lines.append(f"{_NO_FIT}: every claim of the family is rejected; the curve is not of that family.")
+        lines.append(
+            f"{_NO_FIT}: every claim of the family is rejected with {sure} confidence, if the row's other "
+            "beliefs hold; the curve is then not of that family."
+        )
     remarks = {row.bound.remark for row in report.rows} - {None}
     lines += [f"any-dependence: {remark}." for remark in sorted(map(str, remarks))]
     lines += sorted(

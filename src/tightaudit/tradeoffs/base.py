@@ -371,8 +371,17 @@ def text_form(name: str, parameters: dict[str, float]) -> str:
     >>> text_form("approx-dp", {"epsilon": 1.0, "delta": 1e-5})
     'approx-dp(epsilon=1,delta=1e-05)'
     """
-    inside = ",".join(f"{key}={float(value)!r}".removesuffix(".0") for key, value in parameters.items())
+    inside = ",".join(f"{key}={shortest(value)}" for key, value in parameters.items())
     return f"{name}({inside})" if inside else name
+
+
+def shortest(number: float) -> str:
+    """The fewest digits that give the number again.
+
+    >>> shortest(2.0), shortest(1.99996)
+    ('2', '1.99996')
+    """
+    return repr(float(number)).removesuffix(".0")
 
 
 def _like_input(values: FloatArray) -> float | FloatArray:
