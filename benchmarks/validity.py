@@ -60,7 +60,15 @@ AUDITED = (
     "correlated-gaussian(mu=1,rho=0.5)",
 )
 AUDIT_SIZE = 1000
-ORDER = ("exact", "order-statistics", "bits", "any-dependence", "fdp-recursion", "steinke")
+ORDER = (
+    "exact",
+    "rank-weighted",
+    "order-statistics",
+    "bits",
+    "any-dependence",
+    "fdp-recursion",
+    "steinke",
+)
 
 
 def measure(repetitions: int) -> list[tuple[str, int, int, bool, list[Rejections]]]:
@@ -200,6 +208,7 @@ def draw(path: Path, rows: list[tuple[str, int, int, bool, list[Rejections]]], r
     # Okabe and Ito's palette, safe for colour-blind readers; filled marks need independence.
     style = {
         "exact": ("#0072B2", "o"),
+        "rank-weighted": ("#000000", "P"),
         "order-statistics": ("#D55E00", "s"),
         "bits": ("#CC79A7", "D"),
         "any-dependence": ("#009E73", "^"),
@@ -218,7 +227,7 @@ def draw(path: Path, rows: list[tuple[str, int, int, bool, list[Rejections]]], r
             ]
             x, y = np.array(points).T
             needs = METHODS[name].assumes.independent_outcomes
-            shift = 0.11 * (2.5 - list(style).index(name))
+            shift = 0.1 * (3 - list(style).index(name))
             face = colour if needs else "white"
             axis.scatter(
                 x, y + shift, color=colour, marker=marker, s=42, facecolor=face, label=name, zorder=3
@@ -237,7 +246,7 @@ def draw(path: Path, rows: list[tuple[str, int, int, bool, list[Rejections]]], r
     axes[0].set_yticks(range(len(rows)), [f"{text}\nn={n}, r={r}" for text, n, r, *_ in rows], fontsize=8)
     axes[0].invert_yaxis()
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=7, frameon=False)
     figure.suptitle(
         "False rejections: right of the line is too often. Above the dashed line outcomes are independent;\n"
         "filled marks need that, open ones do not."

@@ -28,13 +28,14 @@ def test_four_rows_strongest_belief_first() -> None:
     report = ta.audit(*STRONG, delta=DELTA, claim=ta.Gaussian(1.0))
     beliefs = [(row.independent, str(row.shape)) for row in report.rows]
     assert beliefs == [(True, "gaussian"), (True, "None"), (False, "gaussian"), (False, "None")]
-    assert [row.method.name for row in report.rows] == ["exact", "exact", "any-dependence", "any-dependence"]
+    names = ["rank-weighted", "exact", "any-dependence", "any-dependence"]
+    assert [row.method.name for row in report.rows] == names
     assert [str(row.tested).split("(")[0] for row in report.rows] == ["gaussian", "approx-dp"] * 2
     for row in report.rows:
-        alone = ta.lower_bound(row.bound.evidence, row.bound.family, delta=DELTA, method=row.method)
+        alone = ta.lower_bound(row.evidence, row.bound.family, delta=DELTA, method=row.method)
         assert row.bound.epsilon == alone.epsilon
         assert row.tested is not None
-        assert row.p_value == ta.p_value(row.bound.evidence, row.tested, method=row.method)
+        assert row.p_value == ta.p_value(row.evidence, row.tested, method=row.method)
 
 
 def test_no_shape_is_tested_at_the_claims_epsilon() -> None:
@@ -101,7 +102,10 @@ def test_one_method_alone() -> None:
 def test_best_pays_for_its_choice() -> None:
     data, claim = scores_of(3.0, n=500), ta.Gaussian(3.0)
     report = ta.audit(*data, delta=DELTA, claim=claim, release="best", independent=True)
-    for place, row in enumerate(report.rows):
+    # The first row weighs all guesses, and has no count to choose.
+    assert report.rows[0].counts == (500,)
+    assert report.rows[0].cost is None
+    for place, row in list(enumerate(report.rows))[1:]:
         assert row.counts == (250, 62)
         alone = [ta.audit(*data, delta=DELTA, claim=claim, release=count).rows[place] for count in row.counts]
         assert row.p_value == pytest.approx(min(1.0, 2 * min(one.p_value or 0.0 for one in alone)))
@@ -124,12 +128,13 @@ def test_bad_release(release: Any) -> None:
 
 
 def test_the_plan_knows_what_each_method_wants() -> None:
-    """The issue's figures for the recursion peak near 2·√n; independent methods want about half."""
+    """The recursion is best near 2·√n; a count of independent errors wants half, weighted ranks want all."""
     for n, low, high in ((10_000, 200, 500), (100_000, 500, 1000), (1_000_000, 1000, 2000)):
         rows = plan_rows(
             n, claim=ta.Gaussian(1.0), null=None, delta=DELTA, confidence=0.95, release=ReleaseRule()
         )
-        assert rows[0].counts == (n // 2,)
+        assert rows[0].counts == (n,)
+        assert planned_count(n, ta.Exact(), ta.Gaussian.family(), ta.Gaussian(1.0), 0.05) == n // 2
         assert low <= rows[2].counts[0] <= high
 
 
@@ -264,3 +269,25 @@ def test_a_hopeless_claim_is_not_planned_with_everything_released() -> None:
 def test_the_verdict_does_not_round_a_claim() -> None:
     report = ta.audit(*STRONG, claim=ta.ApproxDP(1.99996, DELTA))
     assert "ε ≤ 1.99996 at" in report.verdict
+
+
+def test_rank_weighting_needs_ranks_in_order_of_confidence() -> None:
+    for guessing, claim, name in (
+        ("two-sided", ta.Gaussian(1.0), "rank-weighted"),
+        ("two-sided", ta.SubsampledGaussian(1.0, 0.5), "exact"),
+        ("threshold", ta.SubsampledGaussian(1.0, 0.5), "rank-weighted"),
+        ("one-sided", ta.Gaussian(1.0), "exact"),
+    ):
+        threshold = 0.5 if guessing == "threshold" else None
+        rule: Any = guessing
+        report = ta.audit(*STRONG, delta=DELTA, claim=claim, guessing=rule, threshold=threshold)
+        assert report.rows[0].method.name == name
+
+
+def test_one_sided_guessing_releases_no_guess_that_must_be_wrong() -> None:
+    bits = ta.draw_coins(1000, seed=3).members
+    report = ta.audit(
+        bits.astype(float), bits, delta=DELTA, claim=ta.Laplace(1.0), guessing="one-sided", independent=True
+    )
+    assert report.violated
+    assert all(row.counts[0] <= 500 for row in report.rows)

@@ -77,7 +77,7 @@ def test_progress_reaches_its_end() -> None:
         ({"seed": -1}, "seed=-1"),
         ({"workers": 0}, "workers=0: expected an integer of at least 1"),
         ({"methods": ["magic"]}, "method=magic"),
-        ({"methods": ["bits"], "release": 10}, "released=10: expected all"),
+        ({"methods": ["bits"], "release": 10}, "release=10: expected all"),
         ({"claim": "gaussian(mu=1)"}, "claim="),
     ],
 )

@@ -11,7 +11,7 @@ import tightaudit as ta
 from tightaudit.mechanisms.base import mechanism
 from tightaudit.testing import PrivacyViolationError, assert_private
 
-ARGUMENTS: dict[str, Any] = {"claim": "gaussian(mu=1)", "n": 100}
+ARGUMENTS: dict[str, Any] = {"claim": "gaussian(mu=1)", "n": 1000, "independent": True}
 
 
 def gaussian(mu: float) -> Any:

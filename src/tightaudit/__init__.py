@@ -4,7 +4,7 @@ from tightaudit.auditing import Report, audit
 from tightaudit.belief_rows import Row
 from tightaudit.bounds import Bound, lower_bound
 from tightaudit.errors import InputError
-from tightaudit.game import Coins, Evidence, draw_coins, release
+from tightaudit.game import Coins, Evidence, WeightedCount, draw_coins, release
 from tightaudit.manyruns import ManyRuns, many_runs
 from tightaudit.pvalues.any_dependence import AnyDependence
 from tightaudit.pvalues.base import p_value
@@ -12,6 +12,7 @@ from tightaudit.pvalues.bits import Bits
 from tightaudit.pvalues.exact import Exact, expected_errors
 from tightaudit.pvalues.fdp_recursion import FdpRecursion
 from tightaudit.pvalues.order_statistics import OrderStatistics
+from tightaudit.pvalues.rank_weighted import RankWeighted
 from tightaudit.pvalues.steinke import Steinke
 from tightaudit.reading.files import read_run
 from tightaudit.run import Run
@@ -45,6 +46,7 @@ __all__ = [
     "OrderStatistics",
     "PrivacyLoss",
     "PublishedSampling",
+    "RankWeighted",
     "Report",
     "Row",
     "Run",
@@ -52,6 +54,7 @@ __all__ = [
     "SubsampledGaussian",
     "Tabulated",
     "TradeOff",
+    "WeightedCount",
     "audit",
     "draw_coins",
     "expected_errors",

@@ -100,6 +100,11 @@ class Report:
         sure = f"{100 * self.confidence:.10g}% confidence"
         if row.rejected:
             return f"The run is inconsistent with {self.claimed}, at {sure}, {condition}."
+        if self.headline is not None and self.headline.rejected:
+            return (
+                f"The test of {self.claimed} itself does not reject it, at {sure}, {condition} (p = "
+                f"{row.p_value:.3g}), but the bound is above its ε: the curve is not of the claimed shape."
+            )
         return (
             f"The run does not contradict {self.claimed}, at {sure}, {condition} (p = {row.p_value:.3g}). "
             "That is no proof of privacy."
@@ -189,10 +194,17 @@ def audit(
     confidence = checks.confidence(confidence)
     stated = run.independent if independent is None else checks.flag("independent", independent)
     rule = ReleaseRule(release)
-    plans = plan_rows(
-        run.n, claim=claim, null=null, delta=delta, confidence=confidence, release=rule, method=method
-    )
     evidence = _evidence(run, guessing, threshold, seed)
+    plans = plan_rows(
+        run.n,
+        claim=claim,
+        null=null,
+        delta=delta,
+        confidence=confidence,
+        release=rule,
+        method=method,
+        guessing=evidence.guessing,
+    )
     rows = []
     for plan in plans:
         rows.append(plan.row(evidence))

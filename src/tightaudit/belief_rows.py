@@ -14,11 +14,12 @@ import numpy as np
 from tightaudit import checks
 from tightaudit.bounds import Bound, lower_bound, rounded_down
 from tightaudit.checks import FloatArray
-from tightaudit.game import Evidence
+from tightaudit.game import Evidence, Guessing, WeightedCount
 from tightaudit.planning import member_at, typical_claim
 from tightaudit.pvalues.any_dependence import AnyDependence
 from tightaudit.pvalues.base import Method, p_value, resolve
 from tightaudit.pvalues.exact import Exact
+from tightaudit.pvalues.rank_weighted import RankWeighted
 from tightaudit.releases import ReleaseRule
 from tightaudit.tradeoffs.approximate import ApproxDP
 from tightaudit.tradeoffs.base import Family, TradeOff
@@ -38,6 +39,8 @@ class Row:
     shape: Family | None
     """The family the privacy curve is believed to be of; None if no shape is assumed."""
     bound: Bound
+    evidence: Evidence
+    """The evidence with the number released that the bound is from."""
     counts: tuple[int, ...]
     """The numbers of released guesses that were tried; the bound is that of one of them."""
     confidence: float
@@ -107,19 +110,19 @@ class RowPlan:
         """The row that follows from the errors."""
         tries = [evidence.release(count) for count in self.counts]
         bounds = [self.bound(released, self.corrected_confidence) for released in tries]
-        best = max(bounds, key=lambda found: math.inf if found.epsilon is None else found.epsilon)
+        best, chosen = max(zip(bounds, tries, strict=True), key=lambda found: _size(found[0]))
         cost = None
         if len(tries) > 1 and best.epsilon is not None:
-            alone = self.bound(best.evidence, self.confidence).epsilon
+            alone = self.bound(chosen, self.confidence).epsilon
             cost = None if alone is None else alone - best.epsilon
         p = None
         if self.tested is not None:
             each = [p_value(released, self.tested, method=self.method) for released in tries]
             p = float(self.corrected(np.array(each)))
         independent = self.method.assumes.independent_outcomes
-        return Row(independent, self.shape, best, self.counts, self.confidence, cost, self.tested, p)
+        return Row(independent, self.shape, best, chosen, self.counts, self.confidence, cost, self.tested, p)
 
-    def bound(self, evidence: Evidence, confidence: float) -> Bound:
+    def bound(self, evidence: Evidence | WeightedCount, confidence: float) -> Bound:
         """The bound in the row's family by its method."""
         return lower_bound(evidence, self.family, delta=self.delta, confidence=confidence, method=self.method)
 
@@ -147,6 +150,7 @@ def plan_rows(
     confidence: float,
     release: ReleaseRule,
     method: str | Method | None = None,
+    guessing: Guessing | None = None,
 ) -> list[RowPlan]:
     """The rows of the table, strongest belief first.
 
@@ -155,26 +159,55 @@ def plan_rows(
     ...     10_000, claim=ta.Gaussian(1.0), null=None, delta=1e-5, confidence=0.95, release=ReleaseRule()
     ... )
     >>> [(row.method.name, row.counts) for row in rows][:2]
-    [('exact', (5000,)), ('exact', (200,))]
+    [('rank-weighted', (10000,)), ('exact', (200,))]
     """
     shape = _shape(claim, null)
     typical = typical_claim(claim, shape, delta)
     plans = []
-    for chosen in _methods(method, release):
+    for independent in (True, False) if method is None else (None,):
         for believed in (shape, None) if shape is not None else (None,):
+            chosen = (
+                resolve(method)
+                if method is not None
+                else _method(independent, believed, release, typical, guessing)
+            )
+            chosen = chosen.planned(n, typical)
             family = believed or ApproxDP.family(delta=delta)
-            counts = release.counts(n, chosen, family, typical, 1 - confidence)
+            counts = release.counts(n, chosen, family, typical, 1 - confidence, guessing)
             tested = _tested(claim, believed, delta)
             plans.append(RowPlan(chosen, believed, family, counts, tested, delta, confidence))
     return plans
 
 
-def _methods(method: str | Method | None, release: ReleaseRule) -> list[Method]:
-    """The best methods for each belief about dependence, or the one asked for."""
-    if method is not None:
-        return [resolve(method)]
-    largest = LARGEST_PROGRAM_OF_BEST if release.chosen == "best" else LARGEST_PROGRAM
-    return [Exact(), AnyDependence(largest_program=largest)]
+def _method(
+    independent: bool | None,
+    shape: Family | None,
+    release: ReleaseRule,
+    typical: TradeOff,
+    guessing: Guessing | None,
+) -> Method:
+    """The best method for a row's beliefs.
+
+    With a shape to plan for, weighting all guesses by rank beats counting the errors of some, if ranks are
+    in order of confidence: two-sided guessing gets that wrong for a claim whose directions differ, and
+    one-sided guessing always. Without a shape the count is as good: against (ε, δ)-DP every guess is alike.
+    Who fixes the number released gets it.
+    """
+    if not independent:
+        best = release.chosen == "best"
+        return AnyDependence(largest_program=LARGEST_PROGRAM_OF_BEST if best else LARGEST_PROGRAM)
+    ordered = guessing == "threshold" or (guessing in (None, "two-sided") and _symmetric(typical))
+    weighted = shape is not None and isinstance(release.chosen, str) and ordered
+    return RankWeighted() if weighted else Exact()
+
+
+def _symmetric(claim: TradeOff) -> bool:
+    alpha = np.linspace(0, 1, 33)
+    return bool(np.allclose(claim.f(alpha), claim.inverse(alpha), rtol=0, atol=1e-6))
+
+
+def _size(bound: Bound) -> float:
+    return math.inf if bound.epsilon is None else bound.epsilon
 
 
 def _shape(claim: TradeOff | None, null: Family | None) -> Family | None:

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
-
-from scipy.optimize import brentq
+from typing import cast
 
 from tightaudit import checks
 from tightaudit.errors import InputError
-from tightaudit.game import Evidence
-from tightaudit.pvalues.base import Method, resolve
+from tightaudit.game import Evidence, WeightedCount
+from tightaudit.planning import typical_claim
+from tightaudit.pvalues.base import Method, require_evidence, resolve
+from tightaudit.search import Status, search
 from tightaudit.tradeoffs.base import Family, TradeOff
-
-Status = Literal["bounded", "none-rejected", "all-rejected"]
-
-_MAX_DOUBLINGS = 9
-_SMALLEST = 1e-9
-_FAR = 40.0
-_NOT_ZERO = 1e-12
 
 
 @dataclass(frozen=True)
@@ -40,7 +32,7 @@ class Bound:
     confidence: float
     family: Family
     method: Method
-    evidence: Evidence
+    evidence: Evidence | WeightedCount
 
     def __str__(self) -> str:
         """One sentence that can be quoted, beliefs included.
@@ -65,7 +57,7 @@ class Bound:
     @property
     def remark(self) -> str | None:
         """What a reader should know about how the bound was computed, if anything."""
-        return self.method.remark(self.evidence)
+        return self.method.remark(self.evidence) if isinstance(self.evidence, Evidence) else None
 
     @property
     def beliefs(self) -> str:
@@ -88,7 +80,7 @@ def rounded_down(epsilon: float) -> str:
 
 
 def lower_bound(
-    evidence: Evidence,
+    evidence: Evidence | WeightedCount,
     family: Family,
     *,
     delta: float,
@@ -115,54 +107,16 @@ def lower_bound(
     if family.delta is not None and family.delta != delta:
         raise InputError("delta", delta, f"the δ of the family {family}")
     if family.delta is None and math.isinf(family.member(min(1.0, family.upper)).epsilon(delta)):
-        raise InputError("delta", delta, f"a δ at which claims of the family {family} have a finite ε")
+        raise InputError(
+            "delta", delta, f"a δ at which claims of the family {family} have a finite ε, or another family"
+        )
+    require_evidence(chosen, evidence)
+    if chosen.plans:
+        chosen = chosen.planned(evidence.n, typical_claim(None, family, delta))
     level = 1 - confidence
 
-    def result(status: Status, epsilon: float | None, parameter: float | None) -> Bound:
-        return Bound(epsilon, parameter, status, delta, confidence, family, chosen, evidence)
-
     def excess(claim: TradeOff) -> float:
-        return chosen.excess(claim, evidence, level)
+        return chosen.excess(claim, cast("Evidence", evidence), level)
 
-    if excess(family.most_private) > 0:
-        return result("none-rejected", 0.0, None)
-    if excess(family.least_private) <= 0:
-        return result("all-rejected", None, None)
-    parameter = least_private_rejected(family, excess, chosen.resolution)
-    claim = family.member(parameter) if parameter > 0 else family.most_private
-    return result("bounded", claim.epsilon(delta), parameter)
-
-
-def least_private_rejected(family: Family, excess: Callable[[TradeOff], float], resolution: float) -> float:
-    """The largest parameter whose excess is not positive, for a family with both kinds among its limits.
-
-    >>> import tightaudit as ta
-    >>> parameter = least_private_rejected(ta.Laplace.family(), lambda claim: claim.epsilon(0.0) - 2, 1e-8)
-    >>> round(parameter, 6)
-    2.0
-    """
-
-    def at(parameter: float) -> float:
-        value = min(max(excess(family.member(parameter)), -_FAR), _FAR)
-        # Zero counts as rejected; left as it is, a root finder would stop at the near end of a plateau.
-        return value if value > 0 else min(value, -_NOT_ZERO)
-
-    low, high = 0.0, min(1.0, family.upper / 2)
-    for _ in range(_MAX_DOUBLINGS):
-        if at(high) > 0:
-            break
-        low, high = high, 2 * high if math.isinf(family.upper) else 0.5 * (high + family.upper)
-    else:
-        raise ArithmeticError(f"no member of the family {family} is accepted, although its limit is")
-    while low == 0 and high > _SMALLEST:
-        if at(high / 2) > 0:
-            high /= 2
-        else:
-            low = high / 2
-    if low == 0:
-        return low
-    root = float(brentq(at, low, high, xtol=resolution * low, rtol=resolution))
-    step = resolution * root
-    while root > low and at(root) > 0:
-        root, step = max(low, root - step), 2 * step
-    return root
+    found = search(family, excess, delta=delta, resolution=chosen.resolution)
+    return Bound(found.epsilon, found.parameter, found.status, delta, confidence, family, chosen, evidence)

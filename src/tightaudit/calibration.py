@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from tightaudit import checks
 from tightaudit.belief_rows import RowPlan, plan_rows
 from tightaudit.checks import FloatArray
 from tightaudit.errors import InputError
-from tightaudit.game import Evidence, Guessing
+from tightaudit.game import Evidence, Guessing, WeightedCount
 from tightaudit.mechanisms.base import Mechanism
 from tightaudit.planning import typical_claim
 from tightaudit.progress import Progress
@@ -87,6 +87,7 @@ class Calibration:
     mechanism: str
     independent: bool
     claim: str
+    claim_is_true: bool
     n: int
     release: int | float | str
     repetitions: int
@@ -152,45 +153,43 @@ def calibrate(
         plans = plan_rows(n, claim=tested, null=None, delta=delta, confidence=confidence, release=rule)
     else:
         plans = _plans_of_methods(n, tested, methods, rule, delta, confidence)
-    counts = np.unique([count for plan in plans for count in plan.counts])
-
     chunk = max(1, min(1000, _CELLS_PER_CHUNK // n))
     chunks = [min(chunk, repetitions - start) for start in range(0, repetitions, chunk)]
     streams = np.random.SeedSequence(seed).spawn(len(chunks))
     report = _Reporter(progress, len(chunks))
     drawing = [
-        delayed(_errors)(mechanism, n, counts, guessing, *share)
+        delayed(_outcomes)(mechanism, n, plans, guessing, *share)
         for share in zip(chunks, streams, strict=True)
     ]
-    errors = np.concatenate(list(report.follow(_in_parallel(workers, drawing))))
-    seen = {count: np.unique(errors[:, at]) for at, count in enumerate(counts.tolist())}
-    searched = bounds and bool(tested.parameter_names)
-    jobs = [(plan, n, count, int(found)) for plan in plans for count in plan.counts for found in seen[count]]
-    report.expect(len(jobs) * (2 if searched else 1))
-
-    def by_audit(values: Iterator[float]) -> list[list[FloatArray]]:
-        """For each plan and each of its counts, the value that belongs to the errors of every audit."""
-        return [
-            [
-                np.fromiter(values, np.float64, seen[count].size)[
-                    np.searchsorted(seen[count], errors[:, np.searchsorted(counts, count)])
-                ]
-                for count in plan.counts
-            ]
-            for plan in plans
-        ]
-
-    testing = [delayed(_p_value)(*job) for job in jobs]
-    rejections = []
-    p_values = [
-        plan.corrected(np.array(found))
-        for plan, found in zip(
-            plans, by_audit(iter(list(report.follow(_in_parallel(workers, testing))))), strict=True
-        )
+    drawn = [outcome for part in report.follow(_in_parallel(workers, drawing)) for outcome in part]
+    # For each plan and each of its counts, what every audit came to; few of them differ.
+    columns = [
+        [[audit[at][place] for audit in drawn] for place in range(len(plan.counts))]
+        for at, plan in enumerate(plans)
     ]
+    searched = bounds and bool(tested.parameter_names)
+    distinct = [[sorted(set(outcomes), key=_size) for outcomes in column] for column in columns]
+    tests = [
+        (plan, outcomes, level / len(plan.counts))
+        for level in levels
+        for plan, column in zip(plans, distinct, strict=True)
+        for outcomes in column
+    ]
+    jobs = [
+        (plan, outcome)
+        for plan, column in zip(plans, distinct, strict=True)
+        for outcomes in column
+        for outcome in outcomes
+    ]
+    report.expect(len(tests) + (len(jobs) if searched else 0))
+    testing = [delayed(_largest_rejected)(*test) for test in tests]
+    limits = report.follow(_in_parallel(workers, testing))
+    rejections = []
     for level in levels:
-        for plan, p in zip(plans, p_values, strict=True):
-            rejected = int(np.count_nonzero(p <= level))
+        for plan, column in zip(plans, columns, strict=True):
+            # Bonferroni: the best of several counts rejects if any does at its share of the level.
+            hits = [np.array([_size(outcome) for outcome in outcomes]) <= next(limits) for outcomes in column]
+            rejected = int(np.count_nonzero(np.any(hits, axis=0)))
             assumed = plan.method.assumes.independent_outcomes
             beliefs = _beliefs(plan) if table else None
             rejections.append(
@@ -199,18 +198,17 @@ def calibrate(
     true_epsilon = tested.epsilon(delta)
     means: list[MeanBound] = []
     if searched:
-        bounding = [delayed(_bound)(*job) for job in jobs]
-        found = by_audit(iter(list(report.follow(_in_parallel(workers, bounding)))))
-        means = [
-            _mean_bound(
-                plan.method.name, np.max(epsilons, axis=0), true_epsilon, _beliefs(plan) if table else None
-            )
-            for plan, epsilons in zip(plans, found, strict=True)
-        ]
+        values = report.follow(_in_parallel(workers, [delayed(_bound)(*job) for job in jobs]))
+        for plan, column, outcomes in zip(plans, columns, distinct, strict=True):
+            found = [{outcome: next(values) for outcome in part} for part in outcomes]
+            epsilons = [[each[outcome] for outcome in part] for each, part in zip(found, column, strict=True)]
+            row = _beliefs(plan) if table else None
+            means.append(_mean_bound(plan.method.name, np.max(epsilons, axis=0), true_epsilon, row))
     return Calibration(
         mechanism=str(mechanism),
         independent=mechanism.independent,
         claim=str(tested),
+        claim_is_true=str(tested) == str(mechanism.claim),
         n=n,
         release=rule.chosen,
         repetitions=repetitions,
@@ -236,9 +234,10 @@ def _plans_of_methods(
     typical = typical_claim(claim, None, delta)
     plans = []
     for method in map(resolve, METHODS if methods is None else methods):
-        counts = rule.counts(n, method, family, typical, 1 - confidence)
-        if methods is None and method.releases_all and counts != (n,):
+        if methods is None and method.releases_all and not rule.allows_all(n):
             continue
+        method = method.planned(n, typical)
+        counts = rule.counts(n, method, family, typical, 1 - confidence)
         plans.append(RowPlan(method, None, family, counts, claim, delta, confidence))
     return plans
 
@@ -276,25 +275,38 @@ class _Reporter:
             yield result
 
 
-def _errors(
+def _outcomes(
     mechanism: Mechanism,
     n: int,
-    counts: NDArray[np.int64],
+    plans: list[RowPlan],
     guessing: Guessing | None,
     runs: int,
     stream: np.random.SeedSequence,
-) -> NDArray[np.int64]:
-    """Errors among the first released, for each run and each count."""
+) -> list[list[list[Evidence | WeightedCount]]]:
+    """What each run came to, for every plan and each of its counts."""
     audits = mechanism.play(n, n, np.random.default_rng(stream), runs, guessing)
-    return np.array([[evidence.release(count).errors for count in counts] for evidence in audits])
+    return [
+        [[plan.method.reduced(evidence.release(count)) for count in plan.counts] for plan in plans]
+        for evidence in audits
+    ]
 
 
-def _p_value(plan: RowPlan, n: int, released: int, errors: int) -> float:
-    assert plan.tested is not None
-    return p_value(Evidence(n, released, errors), plan.tested, method=plan.method)
+def _size(outcome: Evidence | WeightedCount) -> int:
+    """What p-values grow with: the errors, or their weighted number."""
+    return outcome.errors if isinstance(outcome, Evidence) else outcome.statistic
 
 
-def _bound(plan: RowPlan, n: int, released: int, errors: int) -> float:
+def _largest_rejected(plan: RowPlan, outcomes: list[Evidence | WeightedCount], level: float) -> int:
+    """The largest of the outcomes, given in ascending order, whose p-value is at most the level; or -1."""
+    tested = plan.tested
+    assert tested is not None
+    first_accepted = bisect_left(
+        outcomes, True, key=lambda outcome: p_value(outcome, tested, method=plan.method) > level
+    )
+    return _size(outcomes[first_accepted - 1]) if first_accepted else -1
+
+
+def _bound(plan: RowPlan, evidence: Evidence | WeightedCount) -> float:
     """The ε of the bound; ∞ where the whole family is rejected, which is above every truth."""
-    bound = plan.bound(Evidence(n, released, errors), plan.corrected_confidence)
+    bound = plan.bound(evidence, plan.corrected_confidence)
     return np.inf if bound.epsilon is None else bound.epsilon

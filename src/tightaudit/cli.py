@@ -56,6 +56,10 @@ def main(arguments: list[str] | None = None) -> None:
         _fail(error.format_message(), BAD_INPUT)
     except InputError as error:
         _fail(str(error), BAD_INPUT)
+    except RecursionError:
+        _fail("the input is nested too deeply", BAD_INPUT)
+    except MemoryError:
+        _fail("the input does not fit into memory", BAD_INPUT)
     except ArithmeticError as error:
         _fail(f"the computation failed: {error}", FAILED)
     except OSError as error:

@@ -97,6 +97,22 @@ class Evidence:
         return replace(self, released=count, errors=errors)
 
 
+@dataclass(frozen=True)
+class WeightedCount:
+    """All that is known of a run when only a weighted number of errors was kept, not the errors by rank.
+
+    >>> WeightedCount(n=1000, statistic=1364).statistic
+    1364
+    """
+
+    n: int
+    statistic: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", checks.count("n", self.n, minimum=1))
+        object.__setattr__(self, "statistic", checks.count("statistic", self.statistic))
+
+
 def draw_coins(n: int, *, seed: int | None = None) -> Coins:
     """Draw n fair secret bits: which canaries are in (or which of two each one is).
 

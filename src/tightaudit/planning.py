@@ -8,12 +8,12 @@ the confidence, never on the errors, so it needs no correction.
 
 from __future__ import annotations
 
-from tightaudit.bounds import least_private_rejected
 from tightaudit.errors import InputError
-from tightaudit.game import Evidence
+from tightaudit.game import Evidence, Guessing
 from tightaudit.pvalues.base import Method
 from tightaudit.pvalues.exact import Exact, expected_errors
 from tightaudit.pvalues.fdp_recursion import FdpRecursion
+from tightaudit.search import least_private_rejected, member
 from tightaudit.tradeoffs.approximate import ApproxDP
 from tightaudit.tradeoffs.base import Family, TradeOff
 from tightaudit.tradeoffs.gaussian import Gaussian
@@ -26,7 +26,14 @@ _STEPS = (1, 2, 5)
 _RESOLUTION = 0.01
 
 
-def planned_count(n: int, method: Method, family: Family, typical: TradeOff, level: float) -> int:
+def planned_count(
+    n: int,
+    method: Method,
+    family: Family,
+    typical: TradeOff,
+    level: float,
+    guessing: Guessing | None = None,
+) -> int:
     """The number to release that promises the largest bound in the family if the mechanism is `typical`.
 
     >>> import tightaudit as ta
@@ -36,22 +43,27 @@ def planned_count(n: int, method: Method, family: Family, typical: TradeOff, lev
     >>> planned_count(1_000_000, ta.FdpRecursion(), family, one, 0.05)
     2000
     """
-    if method.releases_all:
-        return n
     independent = method.assumes.independent_outcomes
     guide: Method = Exact() if independent else FdpRecursion()
-    expected = [
-        Evidence(n, count, round(expected_errors(typical, n=n, released=count)))
-        for count in candidate_counts(n)
-    ]
+    expected = _expected_evidence(n, typical, one_sided=guessing == "one-sided")
 
     def excess(claim: TradeOff) -> float:
         return min(guide.excess(claim, evidence, level) for evidence in expected)
 
     if excess(family.most_private) > 0 or excess(family.least_private) <= 0:
-        return min(n, max(_FEWEST, n // 2 if independent else round(2 * n**0.5)))
+        return min(expected[0].released, max(_FEWEST, n // 2 if independent else round(2 * n**0.5)))
     limit = member(family, least_private_rejected(family, excess, _RESOLUTION))
     return min(expected, key=lambda evidence: guide.p_value(limit, evidence)).released
+
+
+def _expected_evidence(n: int, typical: TradeOff, *, one_sided: bool) -> list[Evidence]:
+    """What each number released would come to; guesses for "in" alone are half of the best on both sides."""
+    sides = 2 if one_sided and n > 1 else 1
+    counts = [count for count in candidate_counts(n) if sides * count <= n] or [max(1, n // sides)]
+    return [
+        Evidence(n, count, round(expected_errors(typical, n=n, released=sides * count) / sides))
+        for count in counts
+    ]
 
 
 def typical_claim(claim: TradeOff | None, family: Family | None, delta: float) -> TradeOff:
@@ -87,11 +99,6 @@ def member_at(family: Family, epsilon: float, delta: float) -> TradeOff:
             "claim", f"ε={epsilon:g}", f"an ε at δ={delta:g} that members of the family {family} have"
         )
     return member(family, least_private_rejected(family, excess, Method.resolution))
-
-
-def member(family: Family, parameter: float) -> TradeOff:
-    """The member at a parameter, 0 included."""
-    return family.member(parameter) if parameter > 0 else family.most_private
 
 
 def candidate_counts(n: int) -> list[int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tightaudit import checks
 from tightaudit.errors import InputError
+from tightaudit.game import Guessing
 from tightaudit.planning import planned_count
 from tightaudit.pvalues.base import Method
 from tightaudit.tradeoffs.base import Family, TradeOff
@@ -43,18 +44,32 @@ class ReleaseRule:
     def __str__(self) -> str:
         return str(self.chosen)
 
+    def allows_all(self, n: int) -> bool:
+        """Whether a method that needs every guess can have them."""
+        return isinstance(self.chosen, str) or self.chosen == n
+
     def counts(
-        self, n: int, method: Method, family: Family, typical: TradeOff, level: float
+        self,
+        n: int,
+        method: Method,
+        family: Family,
+        typical: TradeOff,
+        level: float,
+        guessing: Guessing | None = None,
     ) -> tuple[int, ...]:
         """The counts to try, one unless the rule is `best`."""
+        if method.releases_all:
+            if not self.allows_all(n):
+                raise InputError("release", self.chosen, f"all n={n} guesses for method {method.name}")
+            return (n,)
         if isinstance(self.chosen, int):
             if self.chosen > n:
                 raise InputError("release", self.chosen, f"at most n={n}")
             return (self.chosen,)
         if isinstance(self.chosen, float):
             return (max(1, round(n * self.chosen)),)
-        if self.chosen == "auto" or method.releases_all:
-            return (planned_count(n, method, family, typical, level),)
+        if self.chosen == "auto":
+            return (planned_count(n, method, family, typical, level, guessing),)
         counts = [max(1, n // 2)]
         while counts[-1] // _RATIO >= max(_FEWEST, int(n**0.5)):
             counts.append(counts[-1] // _RATIO)
@@ -67,6 +82,8 @@ def _number(text: str) -> int | float:
     except ValueError:
         raise InputError("release", text, EXPECTED) from None
     if text.strip().isdigit():
+        if number > checks.LARGEST_COUNT:
+            raise InputError("release", text, f"at most {checks.LARGEST_COUNT:.0e}")
         return checks.count("release", int(text), minimum=1)
     if not 0 < number < 1:
         raise InputError("release", text, EXPECTED)

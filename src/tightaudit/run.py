@@ -134,7 +134,7 @@ def known_from_header(text: str) -> dict[str, Any]:
     """
     try:
         header = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         raise InputError("header", text, "a JSON object") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise InputError("header", text, f"a JSON object with format {FORMAT!r}")

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tightaudit import checks
-from tightaudit.bounds import least_private_rejected, rounded_down
+from tightaudit.bounds import rounded_down
 from tightaudit.checks import BoolArray
 from tightaudit.errors import InputError
 from tightaudit.game import Evidence, Guessing, draw_coins, release
-from tightaudit.planning import planned_count, typical_claim
+from tightaudit.planning import member_at, planned_count
 from tightaudit.pvalues.any_dependence import AnyDependence
 from tightaudit.pvalues.base import Method
 from tightaudit.pvalues.exact import Exact, expected_errors
 from tightaudit.pvalues.fdp_recursion import FdpRecursion
+from tightaudit.search import least_private_rejected
 from tightaudit.tradeoffs.approximate import ApproxDP
 from tightaudit.tradeoffs.base import Family, TradeOff
 from tightaudit.tradeoffs.gaussian import Gaussian
@@ -26,6 +27,8 @@ from tightaudit.tradeoffs.text import null
 _NOISE_STREAM = 3
 _RESOLUTION = 1e-3
 _LARGEST_PROGRAM = 400
+_LEAKS = (2.0, 4.0, 8.0, 16.0)
+_PLANNING_DELTA, _LARGEST_PLANNING_EPSILON = 1e-5, 100.0
 
 
 class PrivacyViolationError(AssertionError):
@@ -49,7 +52,8 @@ def assert_private(
     claim makes the assertion fail with probability `false_alarm` at most. `independent=True` states that each
     score depends on its own bit and its own noise alone, and finds more; without it the answer holds under
     any dependence, but sees only gross leaks at so small a false-alarm rate unless the claim is a pure ε.
-    Without a seed, one is drawn and named in the failure.
+    Where not even a gross leak could be seen, that is an input error. Without a seed, one is drawn and
+    named in the failure.
 
     >>> def laplace(bits, rng):
     ...     return bits + rng.laplace(scale=1.0, size=bits.size)
@@ -75,8 +79,7 @@ def assert_private(
     method: Method = Exact() if stated else AnyDependence(largest_program=_LARGEST_PROGRAM)
     coins = draw_coins(n, seed=chosen_seed)
     family = _family(tested)
-    typical = typical_claim(tested, None, tested.claimed_delta if isinstance(tested, ApproxDP) else 0.0)
-    released = planned_count(coins.members.size, method, family, typical, level)
+    released = _planned(coins.members.size, method, tested, family, level, guessing)
     rng = np.random.default_rng(np.random.SeedSequence(chosen_seed, spawn_key=(_NOISE_STREAM,)))
     scores = _scores(mechanism(coins.members.copy(), rng), coins.members.size)
     evidence = release(
@@ -84,6 +87,25 @@ def assert_private(
     )
     if method.excess(tested, evidence, level) <= 0:
         raise PrivacyViolationError(_message(tested, family, evidence, method, level, chosen_seed))
+
+
+def _planned(
+    n: int, method: Method, claim: TradeOff, family: Family, level: float, guessing: Guessing
+) -> int:
+    """The number to release that suits the mildest leak that could be seen."""
+    for factor in _LEAKS:
+        if claim.parameter_names and not isinstance(claim, ApproxDP):
+            leaky = family.member(min(factor * claim.parameters[family.parameter], 0.5 * (1 + family.upper)))
+        else:
+            epsilon = max(claim.epsilon(_PLANNING_DELTA), 0.1)
+            start = member_at(Gaussian.family(), min(epsilon, _LARGEST_PLANNING_EPSILON), _PLANNING_DELTA)
+            leaky = Gaussian.family().member(factor * start.parameters["mu"])
+        count = planned_count(n, method, family, leaky, level, guessing)
+        errors = round(expected_errors(leaky, n=n, released=count))
+        if method.excess(claim, Evidence(n, count, errors), level) <= 0:
+            return count
+    expected = f"more canaries, a larger false_alarm or independence: no leak from {claim} could be seen"
+    raise InputError("n", n, expected)
 
 
 def _family(claim: TradeOff) -> Family:

@@ -27,6 +27,8 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     b'whole'
     """
     target = Path(path).resolve()
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "Is a folder", str(path))
     if target.exists() and not target.is_file():
         # A pipe or a device is written to; renaming over it would destroy it.
         with target.open("wb") as device:

@@ -90,7 +90,7 @@ def test_page_shows_every_row() -> None:
     result = report(independent=True)
     page = html_page(result)
     for row in result.rows:
-        assert f"{row.bound.evidence.errors:,} of {row.bound.evidence.released:,}" in page
+        assert f"{row.evidence.errors:,} of {row.evidence.released:,}" in page
     assert page.count('class="headline"') == 1
     assert "exploratory" in page
     assert ta.__version__ in page

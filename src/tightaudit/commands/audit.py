@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Annotated, get_args
 
 import typer
@@ -89,9 +90,13 @@ def audit(
     members: Annotated[
         str | None, typer.Option(metavar="FILE", help="The secret bits, if in another file; joined by id.")
     ] = None,
-    score_column: Annotated[str | None, typer.Option(help="Column of the scores [score].")] = None,
-    member_column: Annotated[str | None, typer.Option(help="Column of the secret bits [member].")] = None,
-    id_column: Annotated[str | None, typer.Option(help="Column of the ids [id].")] = None,
+    score_column: Annotated[
+        str | None, typer.Option(help="Column of the scores; score if not given.")
+    ] = None,
+    member_column: Annotated[
+        str | None, typer.Option(help="Column of the secret bits; member if not given.")
+    ] = None,
+    id_column: Annotated[str | None, typer.Option(help="Column of the ids; id if not given.")] = None,
     file_format: Annotated[
         str | None,
         typer.Option("--format", help=f"Format, if the name does not tell: {', '.join(FORMATS)}."),
@@ -113,6 +118,9 @@ def audit(
 
     tightaudit audit scores.parquet --members coins.csv --delta 1e-5 --claim-epsilon 8 --fail-on-violation
     """
+    for source in (file, members):
+        if html is not None and source is not None and Path(html).resolve() == Path(source).resolve():
+            raise InputError("html", html, "a file other than the scores")
     run = read_run(
         file,
         members=members,
@@ -163,7 +171,12 @@ def _claim(text: str | None, epsilon: float | None, delta: float | None) -> Trad
         return ApproxDP(epsilon, delta)
     if text is None:
         return None
-    claim = read_null(text, delta=delta)
+    try:
+        claim = read_null(text, delta=delta)
+    except InputError as error:
+        if error.argument == "family":
+            raise InputError("claim", text, "a claim with all its parameters, or --delta for its δ") from None
+        raise InputError("claim", error.value, error.expected) from None
     if isinstance(claim, Family):
         raise InputError("claim", text, f"a claim with all its parameters; {claim.parameter} is missing")
     return claim

@@ -12,8 +12,11 @@ from tightaudit.commands.options import (
     MethodName,
     NullText,
     Released,
+    Statistic,
+    Strata,
     Tail,
     configured,
+    counted,
 )
 from tightaudit.commands.output import print_json, print_notes
 from tightaudit.errors import InputError
@@ -25,13 +28,15 @@ from tightaudit.tradeoffs.text import null as read_null
 
 def bound(
     n: Guesses,
-    released: Released,
-    errors: Errors,
     null: NullText,
     delta: Delta,
+    released: Released = None,
+    errors: Errors = None,
     confidence: Confidence = 0.95,
     method: MethodName = "exact",
     tail: Tail = None,
+    strata: Strata = None,
+    statistic: Statistic = None,
     as_json: AsJson = False,
 ) -> None:
     """The largest ε at δ that the errors rule out staying below.
@@ -44,11 +49,11 @@ def bound(
 
     tightaudit bound --n 10000 --released 2000 --errors 620 --null 'subsampled-gaussian(q=0.5)' --delta 1e-7
     """
-    evidence = Evidence(n=n, released=released, errors=errors)
+    evidence = counted(n, released, errors, statistic)
     family = read_null(null, delta=delta)
     if isinstance(family, TradeOff):
         raise InputError("null", null, "a family: leave out the parameter to be bounded")
-    chosen = configured(method, tail)
+    chosen = configured(method, tail, strata)
     result = lower_bound(evidence, family, delta=delta, confidence=confidence, method=chosen)
     if as_json:
         print_json(bound_fields(result))
@@ -56,4 +61,5 @@ def bound(
     print(result)
     if result.status == "bounded" and result.parameter is not None:
         print(f"rejected up to {family.parameter} = {result.parameter:.6g}")
-    print_notes(chosen, evidence)
+    if isinstance(evidence, Evidence):
+        print_notes(chosen, evidence)

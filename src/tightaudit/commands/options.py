@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from tightaudit.errors import InputError
+from tightaudit.game import Evidence, WeightedCount
 from tightaudit.mechanisms.base import MECHANISMS
 from tightaudit.pvalues.base import METHODS, Method, resolve
 from tightaudit.pvalues.order_statistics import OrderStatistics
+from tightaudit.pvalues.rank_weighted import RankWeighted
 from tightaudit.tradeoffs.registry import TRADEOFFS
 
 
@@ -43,11 +45,12 @@ Guesses = Annotated[
     int, typer.Option("--n", parser=count, metavar="COUNT", help="Number of guesses: one per canary.")
 ]
 Released = Annotated[
-    int,
+    int | None,
     typer.Option(parser=count, metavar="COUNT", help="Number of guesses released, the most confident ones."),
 ]
 Errors = Annotated[
-    int, typer.Option(parser=count, metavar="COUNT", help="How many of the released guesses are wrong.")
+    int | None,
+    typer.Option(parser=count, metavar="COUNT", help="How many of the released guesses are wrong."),
 ]
 NullText = Annotated[
     str,
@@ -66,13 +69,45 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 Delta = Annotated[
     float, typer.Option(parser=number, metavar="NUMBER", help="The δ at which ε is bounded, in [0, 1].")
 ]
+Strata = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZExWEIGHT,...", help="Strata of rank-weighted, best ranks first, as in 50x20,100x15."
+    ),
+]
+Statistic = Annotated[
+    int | None,
+    typer.Option(
+        parser=count, metavar="COUNT", help="Weighted number of errors, instead of --released and --errors."
+    ),
+]
 Confidence = Annotated[
     float,
     typer.Option(parser=number, metavar="NUMBER", help="Confidence of the lower bound, between 0 and 1."),
 ]
 
 
-def configured(method: str, tail: str | None) -> Method:
+def counted(
+    n: int, released: int | None, errors: int | None, statistic: int | None
+) -> Evidence | WeightedCount:
+    """The evidence that the counts of the command line make."""
+    if statistic is not None:
+        for name, value in (("released", released), ("errors", errors)):
+            if value is not None:
+                raise InputError(name, value, "nothing beside --statistic, which takes its place")
+        return WeightedCount(n, statistic)
+    for name, value in (("released", released), ("errors", errors)):
+        if value is None:
+            raise InputError(name, None, "a count (or --strata and --statistic)")
+    return Evidence(n, released or 0, errors or 0)
+
+
+def configured(method: str, tail: str | None, strata: str | None = None) -> Method:
+    """The method by name, with the options it takes."""
+    if strata is not None:
+        if method != RankWeighted.name:
+            raise InputError("strata", strata, f"method {RankWeighted.name}, the only one with this option")
+        return RankWeighted(*_strata(strata))
     if tail is None:
         return resolve(method)
     if method != OrderStatistics.name:
@@ -80,3 +115,10 @@ def configured(method: str, tail: str | None) -> Method:
     if tail not in ("chernoff", "hoeffding"):
         raise InputError("tail", tail, "chernoff or hoeffding")
     return OrderStatistics(tail="hoeffding" if tail == "hoeffding" else "chernoff")
+
+
+def _strata(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    pieces = [piece.strip().lower().split("x") for piece in text.split(",")]
+    if any(len(piece) != 2 or not all(part.isdigit() for part in piece) for piece in pieces):
+        raise InputError("strata", text, "sizes and weights as in 50x20,100x15")
+    return tuple(int(size) for size, _ in pieces), tuple(int(weight) for _, weight in pieces)

@@ -15,7 +15,10 @@ from tightaudit.tradeoffs.subsampled import SubsampledGaussian
 @MECHANISMS.register("subsampled-gaussian")
 @dataclass(frozen=True)
 class SubsampledMechanism(Mechanism):
-    """μ·b·coin + N(0, 1) in every coordinate; guessed 1 above μ/2, as in the paper."""
+    """μ·b·coin + N(0, 1) in every coordinate, scored by its privacy loss; guessed 1 where that is positive.
+
+    That is above μ/2, as in the paper, but ordered by confidence: losses are large on the upper side only.
+    """
 
     mu: float
     q: float
@@ -30,13 +33,14 @@ class SubsampledMechanism(Mechanism):
         object.__setattr__(self, "q", checks.rate("q", self.q))
 
     @property
-    def threshold(self) -> float:
-        return self.mu / 2
-
-    @property
     def claim(self) -> SubsampledGaussian:
         return SubsampledGaussian(self.mu, self.q)
 
     def scores(self, members: BoolArray, rng: np.random.Generator) -> FloatArray:
         kept = members & (rng.random(members.shape) < self.q)
-        return self.mu * kept + rng.standard_normal(members.shape)
+        outcome = self.mu * kept + rng.standard_normal(members.shape)
+        exponent = self.mu * outcome - self.mu**2 / 2
+        if self.q == 1:
+            return exponent
+        # ln(1-q+q·e^exponent) without overflow.
+        return np.logaddexp(np.log1p(-self.q), np.log(self.q) + exponent)

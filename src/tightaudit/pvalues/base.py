@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from scipy.special import ndtri
 
 from tightaudit.errors import InputError
-from tightaudit.game import Evidence
+from tightaudit.game import Evidence, WeightedCount
 from tightaudit.registry import Registry
 from tightaudit.tradeoffs.base import TradeOff
 
@@ -41,6 +41,8 @@ class Method(ABC):
     reference: ClassVar[str]
     resolution: ClassVar[float] = 1e-8
     """How finely a family's parameter is worth searching, relative to itself."""
+    takes: ClassVar[tuple[type, ...]] = (Evidence,)
+    """The kinds of evidence it can use."""
     releases_all: ClassVar[bool] = False
     """Whether the method needs every guess released."""
 
@@ -55,6 +57,17 @@ class Method(ABC):
         at one level faster than it finds its p-value may return any number of the right sign.
         """
         return in_normal_quantiles(self.p_value(claim, evidence), level)
+
+    plans: ClassVar[bool] = False
+    """Whether options that were left open are planned from n and a typical claim before a search."""
+
+    def planned(self, n: int, typical: TradeOff) -> Method:  # noqa: ARG002
+        """The method with every option fixed, for a mechanism thought to be like the typical claim."""
+        return self
+
+    def reduced(self, evidence: Evidence) -> Evidence | WeightedCount:
+        """What of the evidence the p-value depends on."""
+        return Evidence(evidence.n, evidence.released, evidence.errors)
 
     def remark(self, evidence: Evidence) -> str | None:  # noqa: ARG002
         """What a reader of the result should know about how it was computed for evidence of this size."""
@@ -86,7 +99,7 @@ def resolve(method: str | Method) -> Method:
     return METHODS[method]()
 
 
-def p_value(evidence: Evidence, claim: TradeOff, *, method: str | Method = "exact") -> float:
+def p_value(evidence: Evidence | WeightedCount, claim: TradeOff, *, method: str | Method = "exact") -> float:
     """The probability of so few errors under the claim, by the chosen method.
 
     >>> import tightaudit as ta
@@ -94,8 +107,15 @@ def p_value(evidence: Evidence, claim: TradeOff, *, method: str | Method = "exac
     >>> round(ta.p_value(evidence, ta.Gaussian(1.0)), 6)
     0.009153
     """
-    if not isinstance(evidence, Evidence):
-        raise InputError("evidence", evidence, "an Evidence")
+    chosen = resolve(method)
+    require_evidence(chosen, evidence)
     if not isinstance(claim, TradeOff):
         raise InputError("claim", claim, "a claim with all its parameters, such as Gaussian(1.0)")
-    return resolve(method).p_value(claim, evidence)
+    return chosen.planned(evidence.n, claim).p_value(claim, cast("Evidence", evidence))
+
+
+def require_evidence(method: Method, evidence: object) -> None:
+    """Refuse evidence of a kind the method cannot use."""
+    if not isinstance(evidence, method.takes):
+        kinds = " or ".join(kind.__name__ for kind in method.takes)
+        raise InputError("evidence", evidence, f"evidence of the kind {kinds} for method {method.name}")

@@ -83,5 +83,6 @@ _BITS = {"0": False, "1": True, "0.0": False, "1.0": True} | {
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(str(name) for name in names[:_LISTED_NAMES])
+    # A space before or after a name is seen only between quotes.
+    shown = ", ".join(name if name == name.strip() else repr(name) for name in names[:_LISTED_NAMES])
     return f"columns {shown}{', …' if len(names) > _LISTED_NAMES else ''}" if names else "no columns"

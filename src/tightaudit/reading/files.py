@@ -140,6 +140,8 @@ def _checked(columns: Columns) -> Columns:
 
 
 def _read_pipe(selection: Selection, file_format: str | None) -> Columns:
+    if sys.stdin is None or sys.stdin.closed:
+        raise FileError("standard input", "nothing", "an open pipe")
     stream = io.BufferedReader(cast("io.RawIOBase", sys.stdin.buffer))
     start = stream.peek(4)
     chosen = file_format or next(

@@ -26,7 +26,8 @@ def read_npz(file: BinaryIO, source: str, selection: Selection) -> Columns:
     except InputError:
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError) as error:
-        raise FileError(source, str(error), "a whole NPZ file") from None
+        found = "no NPZ file" if "pickle" in str(error) else str(error)
+        raise FileError(source, found, "a whole NPZ file") from None
     except MemoryError:
         raise FileError(source, "more values than fit into memory", "a smaller NPZ file") from None
     if "id" in values:

@@ -6,6 +6,7 @@ from os import PathLike
 
 import tightaudit
 from tightaudit.auditing import Report, coin_p_value
+from tightaudit.errors import printable
 from tightaudit.report.audit_plots import figures
 from tightaudit.report.audit_text import notes, setting_line, shown_claim, shown_epsilon, shown_p_value
 from tightaudit.writing import replacing
@@ -28,6 +29,7 @@ def html_page(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.filters["printable"] = printable
     return templates.get_template("audit.html.j2").render(
         report=report,
         figures=list(figures(report)),

@@ -11,9 +11,10 @@ from tightaudit.auditing import Report
 from tightaudit.belief_rows import Row
 from tightaudit.bounds import lower_bound
 from tightaudit.checks import FloatArray
-from tightaudit.planning import candidate_counts, member
+from tightaudit.planning import candidate_counts
 from tightaudit.pvalues.any_dependence import AnyDependence
 from tightaudit.report.svg import Axis, Plot
+from tightaudit.search import member
 
 _MOST_BINS = 50
 _POINTS = 200
@@ -122,7 +123,7 @@ def _bound_by_count(report: Report) -> Figure:
     curves = [_explored(row, report, counts) for row in report.rows]
     chosen = [row.bound.epsilon or 0.0 for row in report.rows]
     top = max([*chosen, *(value for curve in curves for value in curve[1]), 0.1]) * 1.08
-    low = min([*counts, *(row.bound.evidence.released for row in report.rows)])
+    low = min([*counts, *(row.evidence.released for row in report.rows)])
     high = max(counts)
     plot = Plot(
         "Lower bound on ε against the number of released guesses, one line per row of the table",
@@ -133,7 +134,7 @@ def _bound_by_count(report: Report) -> Figure:
         plot.line(*curve, style, _label(row))
     for style, row in zip(_STYLES, report.rows, strict=False):
         if row.bound.epsilon is not None:
-            plot.dot(row.bound.evidence.released, row.bound.epsilon, style)
+            plot.dot(row.evidence.released, row.bound.epsilon, style)
     caption = (
         "Dots mark the table's own bounds. The lines are exploratory: picking the number released by where a "
         "line is highest needs a correction, which --release best makes."

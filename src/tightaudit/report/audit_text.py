@@ -85,7 +85,7 @@ def _table(report: Report) -> Table:
             "independent" if row.independent else "any",
             _short(row),
             row.method.name,
-            f"{row.bound.evidence.errors}/{row.bound.evidence.released}",
+            f"{row.evidence.errors}/{row.evidence.released}",
             shown_epsilon(row),
         ]
         if row.p_value is not None:
@@ -141,9 +141,7 @@ def notes(report: Report) -> list[str]:
         "the largest afterwards does not."
     ]
     if report.headline is not None:
-        stated = ["independent outcomes"] if report.independent else []
-        stated += ["the shape of the curve"] if report.shape_known else []
-        lines.append(f"▶ rests on what was stated: {' and '.join(stated) or 'nothing'}.")
+        lines.append(f"▶ rests on what was stated: {report.headline.beliefs}.")
     if report.claim_row is not None:
         lines.append("◀ decides about the claim: the row that tests it on what was stated.")
     if report.why is not None:

@@ -41,7 +41,9 @@ def _rejection_table(result: Calibration) -> Table:
     for row in result.rejections:
         low, high = row.interval
         assumed = row.assumes_independence and not result.independent
-        verdict = "too often" if row.exceeds else "holds"
+        verdict = (
+            ("too often" if row.exceeds else "holds") if result.claim_is_true else "claim not the true one"
+        )
         table.add_row(
             row.row or row.method,
             f"{row.level:.2%}",

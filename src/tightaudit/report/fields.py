@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import tightaudit
 from tightaudit.bounds import Bound
-from tightaudit.game import Evidence
+from tightaudit.game import Evidence, WeightedCount
 from tightaudit.pvalues.base import Method
 from tightaudit.tradeoffs.base import Family, TradeOff
 
 
-def setting(null: TradeOff | Family, method: Method, evidence: Evidence) -> dict[str, Any]:
+def setting(null: TradeOff | Family, method: Method, evidence: Evidence | WeightedCount) -> dict[str, Any]:
     """What a result was computed from and rests on."""
     return {
         "null": str(null),
@@ -22,11 +23,10 @@ def setting(null: TradeOff | Family, method: Method, evidence: Evidence) -> dict
             "evidence": method.assumes.evidence,
         },
         "caveat": method.assumes.caveat,
-        "remark": method.remark(evidence),
+        "options": asdict(method) if is_dataclass(method) else {},
+        "remark": method.remark(evidence) if isinstance(evidence, Evidence) else None,
         "reference": method.reference,
-        "n": evidence.n,
-        "released": evidence.released,
-        "errors": evidence.errors,
+        **_counts(method, evidence),
         "version": tightaudit.__version__,
     }
 
@@ -44,3 +44,12 @@ def bound_fields(bound: Bound) -> dict[str, Any]:
         "confidence": bound.confidence,
         **fields,
     }
+
+
+def _counts(method: Method, evidence: Evidence | WeightedCount) -> dict[str, Any]:
+    reduced = method.reduced(evidence) if isinstance(evidence, Evidence) else evidence
+    statistic = reduced.statistic if isinstance(reduced, WeightedCount) else None
+    released, errors = (
+        (evidence.released, evidence.errors) if isinstance(evidence, Evidence) else (None, None)
+    )
+    return {"n": evidence.n, "released": released, "errors": errors, "statistic": statistic}

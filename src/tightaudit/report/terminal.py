@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from tightaudit.bounds import Bound, rounded_down
+from tightaudit.game import Evidence
 from tightaudit.manyruns import ManyRuns
 
 
@@ -45,8 +46,8 @@ def bounds_table(bounds: Sequence[Bound], *, true_epsilon: float) -> Table:
         table.add_row(
             bound.method.name,
             "independence" if independent else "nothing",
-            f"{bound.evidence.released:,}",
-            f"{bound.evidence.errors:,}",
+            f"{bound.evidence.released:,}" if isinstance(bound.evidence, Evidence) else "",
+            f"{bound.evidence.errors:,}" if isinstance(bound.evidence, Evidence) else "",
             bound.status if bound.epsilon is None else rounded_down(bound.epsilon),
             reached,
         )
