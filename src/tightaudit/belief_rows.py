@@ -128,8 +128,12 @@ class RowPlan:
 
     @property
     def corrected_confidence(self) -> float:
-        """The confidence each count is tested with, so that the best of them has the row's (Bonferroni)."""
-        return 1 - (1 - self.confidence) / len(self.counts)
+        """The confidence each count is tested with, so that the best of them has the row's."""
+        return 1 - self.share(1 - self.confidence)
+
+    def share(self, level: float) -> float:
+        """The level at which each count may reject, so that the best of them keeps the whole (Bonferroni)."""
+        return level / len(self.counts)
 
     @staticmethod
     def corrected(p_values: FloatArray) -> FloatArray:

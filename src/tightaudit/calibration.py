@@ -150,7 +150,15 @@ def calibrate(
     rule = ReleaseRule(release)
     if table:
         guessing = guessing or "two-sided"
-        plans = plan_rows(n, claim=tested, null=None, delta=delta, confidence=confidence, release=rule)
+        plans = plan_rows(
+            n,
+            claim=tested,
+            null=None,
+            delta=delta,
+            confidence=confidence,
+            release=rule,
+            guessing=guessing,
+        )
     else:
         plans = _plans_of_methods(n, tested, methods, rule, delta, confidence)
     chunk = max(1, min(1000, _CELLS_PER_CHUNK // n))
@@ -170,7 +178,7 @@ def calibrate(
     searched = bounds and bool(tested.parameter_names)
     distinct = [[sorted(set(outcomes), key=_size) for outcomes in column] for column in columns]
     tests = [
-        (plan, outcomes, level / len(plan.counts))
+        (plan, outcomes, plan.share(level))
         for level in levels
         for plan, column in zip(plans, distinct, strict=True)
         for outcomes in column
@@ -187,7 +195,6 @@ def calibrate(
     rejections = []
     for level in levels:
         for plan, column in zip(plans, columns, strict=True):
-            # Bonferroni: the best of several counts rejects if any does at its share of the level.
             hits = [np.array([_size(outcome) for outcome in outcomes]) <= next(limits) for outcomes in column]
             rejected = int(np.count_nonzero(np.any(hits, axis=0)))
             assumed = plan.method.assumes.independent_outcomes
