@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint bench validity clean
+.PHONY: demo test lint bench validity tightness monte-carlo clean
 
 demo: $(VENV)/.core
 	$(VENV)/bin/tightaudit demo
@@ -17,6 +17,13 @@ lint: $(VENV)/.dev
 
 validity: $(VENV)/.dev
 	$(VENV)/bin/python benchmarks/validity.py docs
+
+tightness: $(VENV)/.dev
+	$(VENV)/bin/python benchmarks/rank_weights.py docs
+	$(VENV)/bin/python benchmarks/tightness.py docs
+
+monte-carlo: $(VENV)/.dev
+	TIGHTAUDIT_DRAWS=1000000 $(VENV)/bin/python -m pytest --quiet tests/pvalues/test_rank_weighted.py -k simulated
 
 bench: $(VENV)/.dev
 	$(VENV)/bin/python benchmarks/core.py

@@ -9,12 +9,12 @@ folder, in a few minutes.
 from __future__ import annotations
 
 import csv
-import re
 import sys
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from pages import put_table
 
 from tightaudit.calibration import Calibration, Rejections, calibrate
 from tightaudit.mechanisms.base import mechanism
@@ -125,13 +125,7 @@ def replace_table(path: Path, rows: list[tuple[str, int, int, bool, list[Rejecti
             lines.append(
                 f"| `{text}` | {n}, {released} | {kind} | {100 * level:g}% | " + " | ".join(cells) + " |"
             )
-    _put_table(path, "mechanism", lines)
-
-
-def _put_table(path: Path, first_heading: str, lines: list[str]) -> None:
-    page, table = path.read_text(encoding="utf-8"), "\n".join(lines) + "\n"
-    pattern = rf"\| {first_heading} \|.*?\n(?=\n)"
-    path.write_text(re.sub(pattern, lambda _: table, page, flags=re.DOTALL), encoding="utf-8")
+    put_table(path, lines)
 
 
 def measure_audits(repetitions: int) -> list[Calibration]:
@@ -200,7 +194,7 @@ def replace_audits_table(path: Path, results: list[Calibration]) -> None:
                 + " | ".join(cells)
                 + " |"
             )
-    _put_table(path, "audited mechanism", lines)
+    put_table(path, lines)
 
 
 def draw(path: Path, rows: list[tuple[str, int, int, bool, list[Rejections]]], repetitions: int) -> None:

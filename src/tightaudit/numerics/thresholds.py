@@ -169,7 +169,9 @@ def _quadrature(edges: FloatArray, points: int) -> tuple[FloatArray, FloatArray]
     return (middle + half * nodes).reshape(shape), (half * weights).reshape(shape)
 
 
+@lru_cache(maxsize=1024)
 def _ends(a: float, b: float) -> tuple[float, float]:
+    """The ends of a density; the chains of a search differ in their kinks only and ask for the same ones."""
     drop = np.asarray(_DROP)
     low, high = (float(offset_range(np.asarray(a), np.asarray(b), drop, side)) for side in (-1, 1))
     return low, high
