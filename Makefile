@@ -4,7 +4,7 @@ PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --co
 
 .PHONY: demo test lint bench validity tightness monte-carlo clean
 
-demo: $(VENV)/.core
+demo: $(VENV)/.torch
 	$(VENV)/bin/tightaudit demo
 
 test: lint
@@ -38,6 +38,11 @@ $(VENV)/bin/python:
 $(VENV)/.core: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "installing tightaudit into $(VENV)"
 	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.torch: $(VENV)/.core
+	@echo "installing PyTorch and Opacus into $(VENV)"
+	$(PIP) --editable '.[torch]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core

@@ -87,16 +87,6 @@ def test_hoeffding_is_selectable(capsys: pytest.CaptureFixture[str]) -> None:
     assert hoeffding["p_value"] > chernoff["p_value"]
 
 
-def test_demo(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "demo")
-    assert code == 0
-    assert "true ε = 4.377 at δ = 1e-05" in out
-    assert all(len(line) <= 80 for line in out.splitlines())
-    result = run_json(capsys, "demo", "--seed", "3")
-    assert [bound["method"] for bound in result["bounds"]] == ["order-statistics", "exact", "exact", "bits"]
-    assert result["true_epsilon"] == pytest.approx(4.377, abs=1e-3)
-
-
 BOUND = ["bound", "--null", "gaussian", "--delta", "1e-5"]
 
 

@@ -50,12 +50,3 @@ def test_audit_table() -> None:
     shown = [" ".join(line.split()) for line in page.splitlines()]
     for line in table.splitlines():
         assert " ".join(line.removesuffix(" …").split()) in " ".join(shown)
-
-
-def test_demo_table(capsys: pytest.CaptureFixture[str]) -> None:
-    table, _ = blocks("text")
-    with pytest.raises(SystemExit):
-        main(["demo"])
-    shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    for line in table.splitlines():
-        assert " ".join(line.split()) in shown

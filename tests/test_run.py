@@ -21,6 +21,8 @@ def test_everything_survives_the_file(tmp_path: Path) -> None:
         independent=True,
         why="one <coordinate> each",
         claim=ta.SubsampledGaussian(1.0, 0.25),
+        shape=ta.SubsampledGaussian.family(q=0.25),
+        threshold=0.5,
         seed=2**100,
     )
     path = tmp_path / "run.npz"
@@ -30,8 +32,8 @@ def test_everything_survives_the_file(tmp_path: Path) -> None:
     assert back.members.tolist() == run.members.tolist()
     assert back.ids is not None
     assert back.ids.tolist() == [10, 11, 12]
-    kept = (back.independent, back.why, back.claim, back.seed)
-    assert kept == (True, run.why, run.claim, 2**100)
+    kept = (back.independent, back.why, back.claim, str(back.shape), back.threshold, back.seed)
+    assert kept == (True, run.why, run.claim, "subsampled-gaussian(q=0.25)", 0.5, 2**100)
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
 
 

@@ -18,6 +18,7 @@ from tightaudit.reading.files import read_run
 from tightaudit.run import Run
 from tightaudit.tradeoffs.approximate import ApproxDP
 from tightaudit.tradeoffs.base import BasePair, Family, TradeOff
+from tightaudit.tradeoffs.dpsgd import DpSgd
 from tightaudit.tradeoffs.gaussian import Gaussian
 from tightaudit.tradeoffs.laplace import Laplace
 from tightaudit.tradeoffs.privacy_loss import PrivacyLoss
@@ -35,6 +36,7 @@ __all__ = [
     "Bits",
     "Bound",
     "Coins",
+    "DpSgd",
     "Evidence",
     "Exact",
     "Family",

@@ -155,11 +155,11 @@ def audit(
     claim: TradeOff | None = None,
     null: Family | None = None,
     independent: bool | None = None,
-    shape_known: bool = False,
+    shape_known: bool | None = None,
     release: int | float | str = "auto",
     method: str | Method | None = None,
     confidence: float = 0.95,
-    guessing: Guessing = "two-sided",
+    guessing: Guessing | None = None,
     threshold: float | None = None,
     seed: int = 0,
     score_column: str | None = None,
@@ -173,8 +173,9 @@ def audit(
     `data` are scores, with the secret coins in `members`; or a `Run`; or a pandas or polars frame.
     State what is known: `independent` if each canary's outcome depends on its own bit and its own noise
     alone, `shape_known` if the privacy curve is of the family `null` (the claim's own by default, else
-    Gaussian). The headline rests on that alone. `release` is a count, a fraction, `auto` or `best`;
-    `method` replaces the methods of the table by one.
+    Gaussian). The headline rests on that alone. What a `Run` knows need not be stated again. `release` is
+    a count, a fraction, `auto` or `best`; `method` replaces the methods of the table by one. Guesses are
+    two-sided, unless the run has a threshold.
 
     >>> import numpy as np, tightaudit as ta
     >>> coins = ta.draw_coins(10_000, seed=7)
@@ -190,6 +191,9 @@ def audit(
         raise InputError("claim", claim, "a claim with all its parameters, such as Gaussian(1.0)")
     if null is not None and not isinstance(null, Family):
         raise InputError("null", null, "a family, such as Gaussian.family()")
+    if shape_known is None:
+        shape_known = run.shape is not None and (null is None or str(null) == str(run.shape))
+    null = run.shape if null is None else null
     delta = _delta(delta, claim, null)
     confidence = checks.confidence(confidence)
     stated = run.independent if independent is None else checks.flag("independent", independent)
@@ -257,7 +261,11 @@ def _delta(delta: float | None, claim: TradeOff | None, null: Family | None) -> 
     return delta
 
 
-def _evidence(run: Run, guessing: Guessing, threshold: float | None, seed: int) -> Evidence:
+def _evidence(run: Run, guessing: Guessing | None, threshold: float | None, seed: int) -> Evidence:
+    if guessing is None:
+        guessing = "two-sided" if run.threshold is None else "threshold"
+    if guessing == "threshold" and threshold is None:
+        threshold = run.threshold
     return release(run.scores, run.members, released=run.n, guessing=guessing, threshold=threshold, seed=seed)
 
 

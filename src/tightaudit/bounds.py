@@ -55,6 +55,13 @@ class Bound:
         return f"ε ≥ {rounded_down(self.epsilon or 0.0)} at δ={self.delta:g} with {sure} ({self.beliefs})"
 
     @property
+    def rejected(self) -> TradeOff | None:
+        """The least private claim of the family that is rejected; None if there is none to name."""
+        if self.status != "bounded":
+            return None
+        return self.family.most_private if not self.parameter else self.family.member(self.parameter)
+
+    @property
     def remark(self) -> str | None:
         """What a reader should know about how the bound was computed, if anything."""
         return self.method.remark(self.evidence) if isinstance(self.evidence, Evidence) else None
@@ -106,7 +113,7 @@ def lower_bound(
     chosen = resolve(method)
     if family.delta is not None and family.delta != delta:
         raise InputError("delta", delta, f"the δ of the family {family}")
-    if family.delta is None and math.isinf(family.member(min(1.0, family.upper)).epsilon(delta)):
+    if family.delta is None and math.isinf(family.leaking(min(1.0, family.upper)).epsilon(delta)):
         raise InputError(
             "delta", delta, f"a δ at which claims of the family {family} have a finite ε, or another family"
         )

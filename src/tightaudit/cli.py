@@ -13,6 +13,7 @@ from tightaudit.commands.audit import audit
 from tightaudit.commands.bound import bound
 from tightaudit.commands.calibrate import calibrate
 from tightaudit.commands.demo import demo
+from tightaudit.commands.dpsgd import dpsgd
 from tightaudit.commands.many_runs import many_runs
 from tightaudit.commands.pvalue import pvalue
 from tightaudit.errors import InputError
@@ -40,7 +41,7 @@ def start(
         print(context.get_help())
 
 
-for command in (audit, pvalue, bound, many_runs, calibrate, demo):
+for command in (audit, pvalue, bound, many_runs, calibrate, dpsgd, demo):
     app.command(command.__name__.replace("_", "-"))(command)
 
 

@@ -13,7 +13,7 @@ from tightaudit.game import Evidence, Guessing
 from tightaudit.pvalues.base import Method
 from tightaudit.pvalues.exact import Exact, expected_errors
 from tightaudit.pvalues.fdp_recursion import FdpRecursion
-from tightaudit.search import least_private_rejected, member
+from tightaudit.search import least_private_rejected
 from tightaudit.tradeoffs.approximate import ApproxDP
 from tightaudit.tradeoffs.base import Family, TradeOff
 from tightaudit.tradeoffs.gaussian import Gaussian
@@ -52,7 +52,7 @@ def planned_count(
 
     if excess(family.most_private) > 0 or excess(family.least_private) <= 0:
         return min(expected[0].released, max(_FEWEST, n // 2 if independent else round(2 * n**0.5)))
-    limit = member(family, least_private_rejected(family, excess, _RESOLUTION))
+    limit = family.leaking(least_private_rejected(family, excess, _RESOLUTION))
     return min(expected, key=lambda evidence: guide.p_value(limit, evidence)).released
 
 
@@ -79,7 +79,7 @@ def typical_claim(claim: TradeOff | None, family: Family | None, delta: float) -
         family = Gaussian.family() if delta > 0 else Laplace.family()
     reachable = family.least_private.epsilon(delta) / 2
     if reachable == 0:
-        return family.member(min(1.0, family.upper / 2))
+        return family.leaking(min(1.0, family.upper / 2))
     return member_at(family, min(epsilon, reachable, LARGEST_TYPICAL_EPSILON), delta)
 
 
@@ -98,7 +98,7 @@ def member_at(family: Family, epsilon: float, delta: float) -> TradeOff:
         raise InputError(
             "claim", f"ε={epsilon:g}", f"an ε at δ={delta:g} that members of the family {family} have"
         )
-    return member(family, least_private_rejected(family, excess, Method.resolution))
+    return family.leaking(least_private_rejected(family, excess, Method.resolution))
 
 
 def candidate_counts(n: int) -> list[int]:

@@ -8,6 +8,8 @@ The file is an uncompressed NPZ with the arrays `score` (float64), `member` (boo
     independent  whether outcomes are known to be independent
     why          the reason, or null
     claim        the claim as text, such as "gaussian(mu=1)", or null
+    shape        the family its privacy curve is known to be of, such as "dp-sgd(q=0.1,steps=200)", or null
+    threshold    the score above which a canary is guessed to be in, fixed in advance, or null
     seed         of the coins, or null
 
 Nothing in it is pickled, and nothing is unpickled when it is read.
@@ -27,7 +29,7 @@ from tightaudit import checks
 from tightaudit.checks import BoolArray, FloatArray
 from tightaudit.errors import InputError
 from tightaudit.pairing import Ids, require_unique
-from tightaudit.tradeoffs.base import TradeOff
+from tightaudit.tradeoffs.base import Family, TradeOff
 from tightaudit.tradeoffs.registry import TRADEOFFS
 from tightaudit.tradeoffs.text import null
 from tightaudit.writing import replacing
@@ -54,6 +56,10 @@ class Run:
     why: str | None = None
     """Why outcomes are independent."""
     claim: TradeOff | None = None
+    shape: Family | None = None
+    """The family the privacy curve is known to be of, if it is."""
+    threshold: float | None = None
+    """The score above which a canary is guessed to be in, fixed in advance: 0 for a privacy loss."""
     seed: int | None = None
     """Seed of the coins."""
     source: str | None = None
@@ -72,6 +78,10 @@ class Run:
         object.__setattr__(self, "independent", checks.flag("independent", self.independent))
         if self.claim is not None and not isinstance(self.claim, TradeOff):
             raise InputError("claim", self.claim, "a claim with all its parameters, such as Gaussian(1.0)")
+        if self.shape is not None and not isinstance(self.shape, Family):
+            raise InputError("shape", self.shape, "a family, such as Gaussian.family()")
+        if self.threshold is not None:
+            object.__setattr__(self, "threshold", checks.number("threshold", self.threshold))
         if self.seed is not None:
             object.__setattr__(self, "seed", checks.seed(self.seed))
         for name in ("why", "source"):
@@ -114,6 +124,8 @@ class Run:
                 "independent": self.independent,
                 "why": self.why,
                 "claim": claim,
+                "shape": None if self.shape is None else str(self.shape),
+                "threshold": self.threshold,
                 "seed": self.seed,
             }
         )
@@ -138,15 +150,27 @@ def known_from_header(text: str) -> dict[str, Any]:
         raise InputError("header", text, "a JSON object") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise InputError("header", text, f"a JSON object with format {FORMAT!r}")
-    why, claim, seed = header.get("why"), header.get("claim"), header.get("seed")
-    for key, value in (("why", why), ("claim", claim)):
-        if value is not None and not isinstance(value, str):
-            raise InputError(f"header: {key}", value, "text or null")
-    tested = None if claim is None else null(claim)
-    if tested is not None and not isinstance(tested, TradeOff):
-        raise InputError("header: claim", claim, "a claim with all its parameters")
-    independent = checks.flag("header: independent", header.get("independent", False))
-    return {"independent": independent, "why": why, "claim": tested, "seed": seed}
+    why, claim_text, shape_text = (_text_or_null(header, key) for key in ("why", "claim", "shape"))
+    claim, shape = (None if text is None else null(text) for text in (claim_text, shape_text))
+    if claim is not None and not isinstance(claim, TradeOff):
+        raise InputError("header: claim", claim_text, "a claim with all its parameters")
+    if shape is not None and not isinstance(shape, Family):
+        raise InputError("header: shape", shape_text, "a family: a claim with one parameter left out")
+    return {
+        "independent": checks.flag("header: independent", header.get("independent", False)),
+        "why": why,
+        "claim": claim,
+        "shape": shape,
+        "threshold": header.get("threshold"),
+        "seed": header.get("seed"),
+    }
+
+
+def _text_or_null(header: dict[str, Any], key: str) -> str | None:
+    value = header.get(key)
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"header: {key}", value, "text or null")
+    return value
 
 
 def text_or_integers(name: str, ids: Ids) -> NDArray[Any]:

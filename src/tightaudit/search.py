@@ -39,26 +39,23 @@ def search(family: Family, excess: Callable[[TradeOff], float], *, delta: float,
         return Found("none-rejected", 0.0, None)
     if excess(family.least_private) <= 0:
         return Found("all-rejected", None, None)
-    parameter = least_private_rejected(family, excess, resolution)
-    return Found("bounded", member(family, parameter).epsilon(delta), parameter)
-
-
-def member(family: Family, parameter: float) -> TradeOff:
-    """The member at a parameter, 0 included."""
-    return family.member(parameter) if parameter > 0 else family.most_private
+    leak = least_private_rejected(family, excess, resolution)
+    parameter = family.parameter_at(leak)
+    epsilon = family.leaking(leak).epsilon(delta)
+    return Found("bounded", epsilon, parameter if math.isfinite(parameter) else None)
 
 
 def least_private_rejected(family: Family, excess: Callable[[TradeOff], float], resolution: float) -> float:
-    """The largest parameter whose excess is not positive, for a family with both kinds among its limits.
+    """The largest leak whose excess is not positive, for a family with both kinds among its limits.
 
     >>> import tightaudit as ta
-    >>> parameter = least_private_rejected(ta.Laplace.family(), lambda claim: claim.epsilon(0.0) - 2, 1e-8)
-    >>> round(parameter, 6)
+    >>> leak = least_private_rejected(ta.Laplace.family(), lambda claim: claim.epsilon(0.0) - 2, 1e-8)
+    >>> round(leak, 6)
     2.0
     """
 
-    def at(parameter: float) -> float:
-        value = min(max(excess(family.member(parameter)), -_FAR), _FAR)
+    def at(leak: float) -> float:
+        value = min(max(excess(family.leaking(leak)), -_FAR), _FAR)
         # Zero counts as rejected; left as it is, a root finder would stop at the near end of a plateau.
         return value if value > 0 else min(value, -_NOT_ZERO)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable
 
@@ -9,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tightaudit import checks
-from tightaudit.bounds import rounded_down
 from tightaudit.checks import BoolArray
 from tightaudit.errors import InputError
 from tightaudit.game import Evidence, Guessing, draw_coins, release
@@ -95,7 +95,7 @@ def _planned(
     """The number to release that suits the mildest leak that could be seen."""
     for factor in _LEAKS:
         if claim.parameter_names and not isinstance(claim, ApproxDP):
-            leaky = family.member(min(factor * claim.parameters[family.parameter], 0.5 * (1 + family.upper)))
+            leaky = family.leaking(min(factor * family.leak(claim), 0.5 * (1 + family.upper)))
         else:
             epsilon = max(claim.epsilon(_PLANNING_DELTA), 0.1)
             start = member_at(Gaussian.family(), min(epsilon, _LARGEST_PLANNING_EPSILON), _PLANNING_DELTA)
@@ -140,17 +140,19 @@ def _message(
         f"with the claimed privacy it would be about {mean:,.0f}, and so few with probability {p:.2g}",
         f"at most, {condition} ({method.name}; false-alarm rate {level:g}).",
     ]
-    limit = _rejected_up_to(claim, family, evidence, method, level)
+    limit = _rejected_limit(claim, family, evidence, method, level)
     if limit is not None:
+        # Rounded so that the claim named is still a rejected one.
+        thousandths = (math.ceil if family.protects else math.floor)(1000 * limit)
         lines.append(
-            f"Rejected in the same way: every {family} claim up to {family.parameter} = "
-            f"{rounded_down(limit)}."
+            f"Rejected in the same way: every {family} claim {family.direction} {family.parameter} = "
+            f"{thousandths / 1000:.3f}."
         )
     lines.append(f"To repeat: seed={seed}")
     return "\n".join(lines)
 
 
-def _rejected_up_to(
+def _rejected_limit(
     claim: TradeOff, family: Family, evidence: Evidence, method: Method, level: float
 ) -> float | None:
     """How far beyond the claim its family is rejected; None if the claim has no family or all of it is."""
@@ -161,4 +163,4 @@ def _rejected_up_to(
 
     if not claim.parameter_names or excess(family.least_private) <= 0 or excess(family.most_private) > 0:
         return None
-    return least_private_rejected(family, excess, _RESOLUTION)
+    return family.parameter_at(least_private_rejected(family, excess, _RESOLUTION))

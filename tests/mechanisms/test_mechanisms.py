@@ -16,6 +16,7 @@ EVERY = [
     "laplace(mu=1)",
     "randomized-response(epsilon=1,delta=0.05)",
     "subsampled-gaussian(mu=2,q=0.5)",
+    "dp-sgd(sigma=1,q=0.3,steps=10)",
     "shared-score(claim=gaussian(mu=1))",
     "shared-score(claim=laplace(mu=1))",
     "shared-sampling(mu=2,q=0.1)",

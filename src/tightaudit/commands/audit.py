@@ -69,8 +69,11 @@ def audit(
         ),
     ] = None,
     shape_known: Annotated[
-        bool, typer.Option("--shape-known", help="State that the privacy curve is of the family.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--shape-known/--shape-unknown", help="State that the privacy curve is of the family; or not."
+        ),
+    ] = None,
     release: Annotated[
         str,
         typer.Option(
@@ -82,7 +85,10 @@ def audit(
         typer.Option(help=f"One method instead: {', '.join(METHODS)}.", autocompletion=method_names),
     ] = None,
     confidence: Confidence = 0.95,
-    guessing: Annotated[str, typer.Option(help="two-sided, one-sided or threshold.")] = "two-sided",
+    guessing: Annotated[
+        str | None,
+        typer.Option(help="two-sided, one-sided or threshold; by default as the run says, else two-sided."),
+    ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(parser=number, metavar="NUMBER", help="Threshold of the scores, fixed in advance."),
@@ -143,7 +149,7 @@ def audit(
             release=release,
             method=None if method is None else configured(method, None),
             confidence=confidence,
-            guessing=_rule(guessing),
+            guessing=None if guessing is None else _rule(guessing),
             threshold=threshold,
             seed=seed,
             progress=progress,

@@ -60,6 +60,6 @@ def bound(
         return
     print(result)
     if result.status == "bounded" and result.parameter is not None:
-        print(f"rejected up to {family.parameter} = {result.parameter:.6g}")
+        print(f"rejected {family.direction} {family.parameter} = {result.parameter:.6g}")
     if isinstance(evidence, Evidence):
         print_notes(chosen, evidence)

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from tightaudit.errors import InputError
 from tightaudit.game import Evidence
 from tightaudit.pvalues.base import Method
 
@@ -22,6 +23,17 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def torch_extra(command: str) -> Iterator[None]:
+    """What is imported inside needs the extra `torch`, which not everyone has."""
+    try:
+        yield
+    except ImportError as error:
+        raise InputError(
+            command, f"no module {error.name}", "the extra: pip install 'tightaudit[torch]'"
+        ) from None
 
 
 def print_notes(method: Method, evidence: Evidence) -> None:

@@ -113,7 +113,7 @@ def _error_rates(claim: TradeOff, n: int, released: int) -> tuple[FloatArray, Fl
         ranks = blocks[:, :1] - 0.5 + 0.5 * lengths[:, None] * (nodes + 1)
         values = _rank_error_rates(claim, n, ranks.ravel()).reshape(ranks.shape)
         ripple = np.abs(values @ project)[:, -2:].max(axis=1)
-        smooth = ripple <= _BLOCK_TOLERANCE * (values.max() if values.size else 1.0)
+        smooth = ripple <= max(_BLOCK_TOLERANCE, claim.grain) * (values.max() if values.size else 1.0)
         for row in np.flatnonzero(smooth):
             rates.append(values[row])
             counts.append(_summation_weights(int(lengths[row])))

@@ -19,7 +19,7 @@ from tightaudit.checks import FloatArray
 from tightaudit.tradeoffs.base import TradeOff
 
 STRATA = 10
-LARGEST_WEIGHT, SMALLEST_LARGEST_WEIGHT = 60, 8
+LARGEST_WEIGHT, SMALLEST_LARGEST_WEIGHT = 200, 8
 _FINE = np.concatenate(
     [
         np.geomspace(1e-5, 0.05, 40, endpoint=False),
@@ -128,11 +128,11 @@ def _fall_of_error(claim: TradeOff, edges: FloatArray, error: FloatArray) -> Flo
     if not claim.parameter_names:
         return error * (1 - error) * np.log((1 - error) / np.maximum(error, _STEP**4))
     family = claim.own_family()
-    value = claim.parameters[family.parameter]
+    value = family.leak(claim)
     if not 0 < value < family.upper:
         return error * (1 - error)
     below, above = (
-        np.diff(family.member(value * factor).top_error_mass(edges)) / np.diff(edges)
+        np.diff(family.leaking(value * factor).top_error_mass(edges)) / np.diff(edges)
         for factor in (1 - _STEP, 1 + _STEP)
     )
     return np.maximum(below - above, 0) / (2 * _STEP * value)

@@ -14,7 +14,6 @@ from tightaudit.checks import FloatArray
 from tightaudit.planning import candidate_counts
 from tightaudit.pvalues.any_dependence import AnyDependence
 from tightaudit.report.svg import Axis, Plot
-from tightaudit.search import member
 
 _MOST_BINS = 50
 _POINTS = 200
@@ -84,8 +83,8 @@ def _trade_off(report: Report) -> Figure:
         "A claim is a curve; the lower, the less private. Every claim whose curve stays in the shaded "
         f"region is rejected with {100 * report.confidence:g}% confidence, {row.condition}."
     )
-    if row.bound.parameter is not None:
-        rejected = np.asarray(member(row.bound.family, row.bound.parameter).f(alpha))
+    if row.bound.rejected is not None:
+        rejected = np.asarray(row.bound.rejected.f(alpha))
         plot.area([*alpha, 0.0], [*rejected, 1.0], "region", "rejected")
     else:
         caption = (

@@ -31,6 +31,8 @@ class TradeOff(ABC):
     """How the claim is called in text, e.g. `gaussian` in `gaussian(mu=1)`."""
     parameter_names: ClassVar[tuple[str, ...]] = ()
     """The keywords of the constructor, in the order of the text form."""
+    grain: ClassVar[float] = 0.0
+    """How rough error rates are, relatively, for a claim that is known on a fine grid only."""
 
     @overload
     def f(self, alpha: float) -> float: ...
@@ -339,7 +341,10 @@ class BasePair:
 
 @dataclass(frozen=True)
 class Family:
-    """Claims that differ in one parameter and grow less private with it.
+    """Claims that differ in one parameter.
+
+    A search walks along the *leak*, which grows as the members get less private: the parameter itself, or
+    its inverse where a larger parameter is more private, as with noise.
 
     >>> import tightaudit as ta
     >>> family = ta.Gaussian.family()
@@ -352,17 +357,50 @@ class Family:
     parameter: str
     """Name of the free parameter."""
     member: Callable[[float], TradeOff]
-    """The claim at one value of the parameter, anywhere in (0, upper)."""
+    """The claim at one value of the parameter."""
     most_private: TradeOff
-    """The limit as the parameter goes to 0."""
+    """The limit as the leak goes to 0."""
     least_private: TradeOff
-    """The limit as the parameter goes to `upper`."""
+    """The limit as the leak goes to `upper`."""
     upper: float = math.inf
+    """Where the leak ends."""
     delta: float | None = None
     """The δ of every member, for a family in which it is fixed."""
+    protects: bool = False
+    """Whether a larger parameter is more private."""
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def direction(self) -> str:
+        """How rejected members lie to the last of them, in words: the more private ones are rejected too."""
+        return "down to" if self.protects else "up to"
+
+    def leaking(self, leak: float) -> TradeOff:
+        """The member with so large a leak, anywhere from 0 to below `upper`.
+
+        >>> import tightaudit as ta
+        >>> ta.Gaussian.family().leaking(2.0)
+        Gaussian(mu=2.0)
+        """
+        return self.member(self.parameter_at(leak)) if leak > 0 else self.most_private
+
+    def parameter_at(self, leak: float) -> float:
+        """The parameter of the member with so large a leak."""
+        if not self.protects:
+            return leak
+        return 1 / leak if leak > 0 else math.inf
+
+    def leak(self, claim: TradeOff) -> float:
+        """The leak of a member.
+
+        >>> import tightaudit as ta
+        >>> ta.Laplace.family().leak(ta.Laplace(0.5))
+        0.5
+        """
+        # 1/x is its own inverse.
+        return self.parameter_at(claim.parameters[self.parameter])
 
 
 def text_form(name: str, parameters: dict[str, float]) -> str:

@@ -28,6 +28,7 @@ class DiscretePair(TradeOff):
             losses = np.log(q_masses) - np.log(p_masses)
         order = np.argsort(-losses, kind="stable")
         self._p, self._q, losses = p_masses[order], q_masses[order], losses[order]
+        self._losses = losses
         self._p_above = np.cumsum(self._p)
         self._q_above = np.cumsum(self._q)
         # Summed from the other end, so that f near α = 1 keeps its digits.
@@ -99,12 +100,14 @@ class DiscretePair(TradeOff):
         return 0.5 * np.add(*self._directed_deltas(epsilon))
 
     def _directed_deltas(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        factor = np.exp(np.minimum(np.asarray(epsilon, dtype=np.float64), 709.0)).ravel()
-        forward, backward = (
-            np.array([max(0.0, np.max(gained - scale * paid)) for scale in factor]).reshape(np.shape(epsilon))
-            for gained, paid in self._directions()
-        )
-        return forward, backward
+        epsilon = np.asarray(epsilon, dtype=np.float64)
+        factor = np.exp(np.minimum(epsilon, 709.0))
+        # The best test takes the pieces whose loss exceeds ε in its direction.
+        above = np.searchsorted(-self._losses, -epsilon, side="left")
+        below = np.searchsorted(-self._losses, epsilon, side="right")
+        gained, paid = np.append(0.0, self._q_above), np.append(0.0, self._p_above)
+        forward = np.maximum(0.0, gained[above] - factor * paid[above])
+        return forward, np.maximum(0.0, self._p_below[below] - factor * self._q_below[below])
 
     def _epsilon(self, delta: float) -> float:
         epsilon = 0.0
