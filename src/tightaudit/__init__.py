@@ -3,6 +3,7 @@
 from tightaudit.auditing import Report, audit
 from tightaudit.belief_rows import Row
 from tightaudit.bounds import Bound, lower_bound
+from tightaudit.canary_plan import Plan, plan
 from tightaudit.errors import InputError
 from tightaudit.game import Coins, Evidence, WeightedCount, draw_coins, release
 from tightaudit.manyruns import ManyRuns, many_runs
@@ -46,6 +47,7 @@ __all__ = [
     "Laplace",
     "ManyRuns",
     "OrderStatistics",
+    "Plan",
     "PrivacyLoss",
     "PublishedSampling",
     "RankWeighted",
@@ -64,6 +66,7 @@ __all__ = [
     "many_runs",
     "null",
     "p_value",
+    "plan",
     "read_run",
     "release",
 ]

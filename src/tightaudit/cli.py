@@ -15,6 +15,7 @@ from tightaudit.commands.calibrate import calibrate
 from tightaudit.commands.demo import demo
 from tightaudit.commands.dpsgd import dpsgd
 from tightaudit.commands.many_runs import many_runs
+from tightaudit.commands.plan import plan
 from tightaudit.commands.pvalue import pvalue
 from tightaudit.commands.reproduce import reproduce
 from tightaudit.errors import InputError
@@ -42,7 +43,7 @@ def start(
         print(context.get_help())
 
 
-for command in (audit, pvalue, bound, many_runs, calibrate, dpsgd, reproduce, demo):
+for command in (audit, pvalue, bound, plan, many_runs, calibrate, dpsgd, reproduce, demo):
     app.command(command.__name__.replace("_", "-"))(command)
 
 

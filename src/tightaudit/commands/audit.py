@@ -135,7 +135,7 @@ def audit(
         id_column=id_column,
         file_format=file_format,
     )
-    tested = _claim(claim, claim_epsilon, delta)
+    tested = claim_of(claim, claim_epsilon, delta)
     if fail_on_violation and tested is None and run.claim is None:
         raise InputError("fail-on-violation", True, "a claim to test")
     with progress_bar("rows of the table") as progress:
@@ -143,7 +143,7 @@ def audit(
             run,
             delta=delta,
             claim=tested,
-            null=_family(null, _known_delta(delta, tested)),
+            null=family_of(null, _known_delta(delta, tested)),
             independent=independent,
             shape_known=shape_known,
             release=release,
@@ -168,7 +168,7 @@ def audit(
         raise typer.Exit(VIOLATED)
 
 
-def _claim(text: str | None, epsilon: float | None, delta: float | None) -> TradeOff | None:
+def claim_of(text: str | None, epsilon: float | None, delta: float | None) -> TradeOff | None:
     if text is not None and epsilon is not None:
         raise InputError("claim-epsilon", epsilon, "no --claim beside it")
     if epsilon is not None:
@@ -192,7 +192,7 @@ def _known_delta(delta: float | None, claim: TradeOff | None) -> float | None:
     return claim.claimed_delta if delta is None and isinstance(claim, ApproxDP) else delta
 
 
-def _family(text: str | None, delta: float | None) -> Family | None:
+def family_of(text: str | None, delta: float | None) -> Family | None:
     if text is None:
         return None
     family = read_null(text, delta=delta)

@@ -132,7 +132,7 @@ def _show(console: Console, result: dict[str, Any]) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for heading in ("method", "curve", "score"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("released", "errors", "ε at least", "of ε"):
+    for heading in ("released", "errors", "ε ≥", "of ε"):
         table.add_column(heading, justify="right")
     for bound in result["bounds"]:
         epsilon = bound["epsilon"]
