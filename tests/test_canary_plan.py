@@ -37,7 +37,7 @@ def test_counts_have_the_law_that_is_simulated(method: ta.Exact | ta.RankWeighte
 SETTINGS = [
     ("gaussian(mu=1)", 1000, 0),
     ("gaussian(mu=1)", 1000, 1),
-    ("gaussian(mu=1)", 3000, 2),
+    ("gaussian(mu=1)", 500, 2),
     ("laplace(mu=1)", 1000, 0),
     ("subsampled-gaussian(mu=1,q=0.5)", 2000, 0),
 ]
@@ -57,32 +57,31 @@ def test_forecast_means_are_those_of_simulated_audits(text: str, n: int, place: 
         guessing="threshold",
     )[place]
     forecast = Forecast(row, n, Outcomes(chosen.claim, row.method, n, row.counts[0]))
-    played = chosen.play(n, n, np.random.default_rng(3), runs=60, guessing="threshold")
+    played = chosen.play(n, n, np.random.default_rng(3), runs=40, guessing="threshold")
     bounds = [row.row(evidence).bound.epsilon or 0.0 for evidence in played]
     noise = np.std(bounds) / len(bounds) ** 0.5
     assert forecast.mean == pytest.approx(np.mean(bounds), abs=4 * noise + 0.03 * np.mean(bounds))
 
 
 def test_a_plan_keeps_its_promise() -> None:
-    plan = ta.plan(ta.Gaussian(1.0), delta=1e-5, certify=0.8)
-    first = plan.rows[0]
-    assert first.reached
-    assert first.forecast.mean >= 0.8 * plan.true_epsilon
-    low, high = first.forecast.spread
-    assert low < first.forecast.mean < high
+    plan = ta.plan(ta.Gaussian(2.0), delta=1e-5, certify=0.4)
+    for row in plan.rows:
+        assert row.reached
+        assert row.forecast.mean >= 0.4 * plan.true_epsilon
+        low, high = row.forecast.spread
+        assert low <= row.forecast.mean <= high
     assert [row.independent for row in plan.rows] == [True, True, False, False]
-    assert "rank-weighted" in str(plan)
+    needed = [row.n or 0 for row in plan.rows]
+    assert needed[0] < needed[1] <= needed[3]
     assert all(len(line) <= 80 for line in str(plan).splitlines())
 
 
-def test_weaker_canaries_need_more_of_them_and_have_a_ceiling() -> None:
+def test_weaker_canaries_have_a_ceiling() -> None:
     strong, weak = (
-        ta.plan(ta.Gaussian(1.0), delta=1e-5, certify=0.6, canary_strength=strength).rows[0]
+        ta.plan(ta.Gaussian(1.0), delta=1e-5, canary_strength=strength, canaries=3000).rows[0].forecast.mean
         for strength in (1.0, 0.7)
     )
-    assert strong.n is not None
-    assert weak.n is not None
-    assert weak.n > 3 * strong.n
+    assert weak < 0.75 * strong
     hopeless = ta.plan(ta.Gaussian(1.0), delta=1e-5, certify=0.8, canary_strength=0.7, canaries=10**7)
     assert not hopeless.rows[0].reached
     # With 0.7 times the μ no more than that mechanism's ε can be certified.
@@ -91,12 +90,10 @@ def test_weaker_canaries_need_more_of_them_and_have_a_ceiling() -> None:
     assert ceiling < 0.8 * hopeless.true_epsilon
 
 
-def test_under_any_dependence_some_goals_are_out_of_reach() -> None:
-    plan = ta.plan(ta.Gaussian(1.0), delta=1e-5, certify=0.95)
-    by_row = {(row.independent, row.shape is not None): row for row in plan.rows}
-    assert by_row[True, True].reached
-    assert not by_row[False, False].reached
-    assert by_row[False, False].n is None
+def test_without_both_beliefs_some_goals_are_out_of_reach() -> None:
+    plan = ta.plan(ta.Gaussian(1.0), delta=1e-5, certify=0.95, canaries=10**8)
+    assert [row.reached for row in plan.rows] == [True, False, False, False]
+    assert plan.rows[3].n is None
     assert "✗" in str(plan)
 
 
@@ -116,7 +113,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: object) -> No
         main([*arguments, "--json", "--plot", f"{tmp_path}/plan.png"])
     assert not stopped.value.code
     found = json.loads(capsys.readouterr().out)
-    assert [row["method"] for row in found["rows"]][0] == "rank-weighted"
+    assert found["rows"][0]["method"] == "rank-weighted"
     assert sum(found["rows"][0]["strata"]) <= 1000
     assert found["rows"][1]["strata"] is None
     with open(f"{tmp_path}/plan.png", "rb") as file:

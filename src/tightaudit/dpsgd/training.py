@@ -142,7 +142,10 @@ def train(
     seconds = spent + time.monotonic() - started
     if checkpoint is not None:
         _save(checkpoint, parts, steps, seconds)
-    return Trained(inside, _accuracy(model, images), engine.get_epsilon(delta), seconds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the accountant's on its search for a grid
+        epsilon = engine.get_epsilon(delta)
+    return Trained(inside, _accuracy(model, images), epsilon, seconds)
 
 
 def scale_noise(optimizer: Any, factor: float) -> None:

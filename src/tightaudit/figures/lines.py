@@ -91,7 +91,7 @@ class LinesFigure(PaperFigure):
         with plain_style():
             import matplotlib.pyplot as plt
 
-            width = 3.4 if len(self.panels) > 1 else 5.0
+            width = {1: 6.4, 2: 4.6}.get(len(self.panels), 3.4)
             size = (width * len(self.panels), 3.7)
             figure, axes = plt.subplots(
                 1, len(self.panels), figsize=size, squeeze=False, layout="constrained"
@@ -101,7 +101,7 @@ class LinesFigure(PaperFigure):
                 axis.set_title(panel.title)
             axes[0][0].set_ylabel("lower bound on ε")
             handles, labels = axes[0][0].get_legend_handles_labels()
-            figure.legend(handles, labels, loc="outside lower center", ncols=3 if len(self.panels) > 1 else 2)
+            figure.legend(handles, labels, loc="outside lower center", ncols=3 if len(self.panels) > 2 else 2)
             plt.close(figure)
         return figure
 
@@ -118,7 +118,9 @@ class LinesFigure(PaperFigure):
                 color=look.colour,
                 marker=look.marker,
                 linestyle=look.line,
+                linewidth=look.thickness,
                 label=look.label,
+                zorder=2 if look.thickness > 2 else 3,
                 capsize=2,
                 elinewidth=0.8,
             )
@@ -126,16 +128,18 @@ class LinesFigure(PaperFigure):
         axis.set_ylim(0, 1.12 * true)
         axis.set_xlabel(self.x_label)
         if self.shows_accuracy:
-            self._draw_accuracy(axis, [row for row in rows if row["method"] == self.methods[0]])
+            last = rows[0]["panel"] == self.panels[-1].title
+            self._draw_accuracy(axis, [row for row in rows if row["method"] == self.methods[0]], named=last)
 
     @staticmethod
-    def _draw_accuracy(axis: Axes, rows: Sequence[Row]) -> None:
+    def _draw_accuracy(axis: Axes, rows: Sequence[Row], *, named: bool) -> None:
         right = axis.twinx()
         right.plot(
             [row["x"] for row in rows], [row["accuracy"] for row in rows], color="#999999", linewidth=2
         )
         right.set_ylim(0.5, 1.02)
-        right.set_ylabel("accuracy of the released guesses (grey)", color="#666666")
+        if named:
+            right.set_ylabel("accuracy of released guesses (grey)", color="#666666", fontsize=8)
         right.grid(visible=False)
         axis.set_zorder(right.get_zorder() + 1)
         axis.patch.set_visible(False)

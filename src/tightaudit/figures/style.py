@@ -12,22 +12,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Look:
-    """Label, colour, marker and line of a method."""
+    """Label, colour, marker and line of a method; a thick line shows under another that covers it."""
 
     label: str
     colour: str
     marker: str
     line: str
+    thickness: float = 1.3
 
 
 LOOKS = {
     "order-statistics": Look("order-statistics (the paper)", "#D55E00", "s", "-"),
     "bits": Look("bits (Xiang et al.)", "#CC79A7", "D", "-"),
-    "steinke": Look("Steinke et al.", "#56B4E9", "X", "-"),
+    "steinke": Look("Steinke et al.", "#56B4E9", "X", "-", 3.0),
     "fdp-recursion": Look("fdp-recursion (Mahloujifar et al.)", "#E69F00", "v", "-"),
     "exact": Look("exact", "#0072B2", "o", "--"),
     "rank-weighted": Look("rank-weighted", "#000000", "P", "--"),
-    "any-dependence": Look("any-dependence (recursion above 400 released)", "#009E73", "^", ":"),
+    "any-dependence": Look("any-dependence (recursion if r > 400)", "#009E73", "^", ":"),
 }
 TRUTH = "#444444"
 

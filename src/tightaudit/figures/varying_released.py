@@ -22,7 +22,7 @@ class VaryingReleased(LinesFigure):
         Panel(f"0.8-GDP, δ = {delta:g}", "gaussian(mu=0.8)", delta, "two-sided") for delta in (1e-6, 1e-4)
     )
     methods = ("order-statistics", "steinke", "exact", "rank-weighted", "any-dependence")
-    x_label = "guesses released r (rank-weighted and any-dependence choose their own)"
+    x_label = "guesses released r"
     shows_accuracy = True
 
     def sizes(self) -> Sequence[tuple[int, int, int]]:

@@ -43,8 +43,8 @@ def plan_view(plan: Plan) -> Group:
         )
     notes.append(
         Text(
-            "ε ≥ is the mean bound; four audits in five are in the range after it, if outcomes are independent "
-            "and the mechanism is the one planned for, whatever the row believes."
+            "ε ≥ is the mean bound; four audits in five are in the range after it, if outcomes are "
+            "independent and the mechanism is the one planned for, whatever the row believes."
         )
     )
     return Group(*notes)
