@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint bench validity tightness monte-carlo clean
+.PHONY: demo test lint site bench validity tightness monte-carlo clean
 
 demo: $(VENV)/.torch
 	$(VENV)/bin/tightaudit demo
@@ -14,6 +14,9 @@ lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+site: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict --quiet --site-dir site
 
 validity: $(VENV)/.dev
 	$(VENV)/bin/python benchmarks/validity.py docs
@@ -30,7 +33,7 @@ bench: $(VENV)/.dev
 	$(VENV)/bin/python benchmarks/audit.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

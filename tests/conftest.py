@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import math
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import settings
+from joblib.externals.loky import get_reusable_executor
+from playwright.sync_api import Browser, sync_playwright
 
 import tightaudit as ta
 from tightaudit.checks import FloatArray
+from tightaudit.mechanisms.base import MECHANISMS
+from tightaudit.pvalues.base import METHODS
 from tightaudit.tradeoffs.published_sampling import PublishedSampling
+from tightaudit.tradeoffs.registry import TRADEOFFS
 
 settings.register_profile("repeatable", derandomize=True)
 settings.load_profile("repeatable")
@@ -55,3 +67,39 @@ FAMILIES: list[ta.Family] = [
     PublishedSampling.family(q=0.3),
     PublishedSampling.family(mu=2.0),
 ]
+
+
+@pytest.fixture
+def plug_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder whose packages count as installed; nothing of them is left when the test is over."""
+    registries: list[tuple[Any, str]] = [
+        (TRADEOFFS, "tightaudit.tradeoffs"),
+        (METHODS, "tightaudit.methods"),
+        (MECHANISMS, "tightaudit.mechanisms"),
+    ]
+    for registry, group in registries:
+        monkeypatch.setattr(registry, "_members", dict(registry._members))
+        monkeypatch.setattr(registry, "_unread_plugins", group)
+    # Processes that calibrations left waiting look for modules where they were when they started.
+    get_reusable_executor().shutdown(wait=True)
+    place = tmp_path / "site-packages"
+    monkeypatch.syspath_prepend(str(place))
+    known = set(sys.modules)
+    yield place
+    for name in set(sys.modules) - known:
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(str(place)):
+            del sys.modules[name]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, for the tests that look at a page as its reader does."""
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        pytest.skip("no Chromium on this machine; the page was not opened in a browser")
+    with sync_playwright() as driver:
+        # A container's root user has no sandbox.
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        opened = driver.chromium.launch(executable_path=program, args=arguments)
+        yield opened
+        opened.close()

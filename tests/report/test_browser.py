@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 import tightaudit as ta
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium on this machine; the page was not opened in a browser"
-)
 WIDTHS = {"phone": 360, "tablet": 768, "desktop": 1280}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as driver:
-        # A container's root user has no sandbox.
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")

@@ -86,7 +86,7 @@ class Mechanism(ABC):
         return f"{self.name}({','.join(shown)})"
 
 
-MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism")
+MECHANISMS: Registry[type[Mechanism]] = Registry("mechanism", plugins="tightaudit.mechanisms")
 
 
 def mechanism(text: str) -> Mechanism:

@@ -83,7 +83,7 @@ def in_normal_quantiles(p: float, level: float) -> float:
     return float(ndtri(p) - ndtri(level))
 
 
-METHODS: Registry[type[Method]] = Registry("method")
+METHODS: Registry[type[Method]] = Registry("method", plugins="tightaudit.methods")
 
 
 def resolve(method: str | Method) -> Method:
