@@ -8,7 +8,7 @@ demo: $(VENV)/.torch
 	$(VENV)/bin/tightaudit demo
 
 test: lint
-	$(VENV)/bin/python -m pytest --quiet
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --quiet --numprocesses auto
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
