@@ -28,6 +28,7 @@ monte-carlo: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(VENV)/bin/python benchmarks/core.py
 	$(VENV)/bin/python benchmarks/audit.py
+	$(VENV)/bin/python benchmarks/peers.py docs
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
