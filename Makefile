@@ -31,6 +31,7 @@ monte-carlo: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(VENV)/bin/python benchmarks/core.py
 	$(VENV)/bin/python benchmarks/audit.py
+	$(VENV)/bin/python benchmarks/peers.py docs
 
 clean:
 	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache .hypothesis

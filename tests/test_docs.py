@@ -88,6 +88,52 @@ def test_table_of_audits_shows_the_measured_rates() -> None:
     assert shown == len(AUDITS)
 
 
+SPEED = list(csv.DictReader((DOCS / "speed.csv").read_text(encoding="utf-8").splitlines()))
+
+
+def speed_table(heading: str) -> dict[str, list[str]]:
+    """The cells of each row of a table in the page, one per number of canaries."""
+    page = (DOCS / "speed.md").read_text(encoding="utf-8").splitlines()
+    start = next(at for at, line in enumerate(page) if line.startswith(f"| {heading} |"))
+    rows = itertools.takewhile(lambda line: line.startswith("|"), page[start + 2 :])
+    cells = ([cell.strip(" *") for cell in row.strip("|").split("|")] for row in rows)
+    return {name: values[:5] for name, *values in cells}
+
+
+@pytest.mark.parametrize(
+    ("heading", "column", "ratio", "scale"),
+    [
+        ("from scores to ε, in sorts", "sorts", "times_ours", 1),
+        ("from counts to ε, in ms", "seconds_bound", "times_ours_bound", 1000),
+        ("peak MB", "peak_megabytes", None, 1),
+        ("ε at least", "epsilon", None, 1),
+    ],
+)
+def test_speed_tables_show_what_was_measured(
+    heading: str, column: str, ratio: str | None, scale: float
+) -> None:
+    shown, sizes = speed_table(heading), sorted({int(row["n"]) for row in SPEED})
+    assert len(sizes) == 5
+    for row in SPEED:
+        if row["contender"] not in shown or not row[column]:
+            continue
+        figure, _, times = shown[row["contender"]][sizes.index(int(row["n"]))].partition(" ")
+        # Two digits in the table, four or more in the file.
+        assert float(figure.replace(",", "")) == pytest.approx(scale * float(row[column]), rel=0.051)
+        if times:
+            assert ratio is not None
+            found = float(times.strip("(×)").replace(",", ""))
+            assert found == pytest.approx(float(row[ratio]), rel=0.051)
+
+
+def test_the_same_guesses_give_the_same_bounds_elsewhere() -> None:
+    own = {(row["contender"], row["n"]): float(row["epsilon"]) for row in SPEED if row["epsilon"]}
+    compared = [row for row in SPEED if row["epsilon"] and "its default" not in row["contender"]]
+    assert len({row["contender"] for row in compared}) >= 11
+    for row in compared:
+        assert float(row["epsilon"]) == pytest.approx(own[row["compared_with"], row["n"]], abs=1e-4)
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     for page in (*DOCS.glob("*.md"), DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md"):
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):

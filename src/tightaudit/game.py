@@ -188,7 +188,8 @@ def _stream(seed: int, stream: int) -> np.random.Generator:
 
 def _ascending(keys: FloatArray, rng: np.random.Generator) -> NDArray[np.intp]:
     """Positions in ascending order of the keys, equal keys in random order."""
-    order = np.argsort(keys, kind="stable")
+    # Without equal keys there is only one order, and an unstable sort finds it several times faster.
+    order = np.argsort(keys)
     ranked = keys[order]
     if not np.any(ranked[1:] == ranked[:-1]):
         return order

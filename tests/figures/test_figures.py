@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import signal
 import socket
@@ -261,4 +262,4 @@ def test_a_method_looks_the_same_everywhere_and_like_no_other() -> None:
 def test_p_values_of_the_figure_rise_with_the_errors() -> None:
     found = PValueCell("exact", 1.0, 0.01, 100).compute()
     assert np.all(np.diff(found["p_values"]) >= 0)
-    assert found["expected"] == pytest.approx(100 * (1 - 0.01) / (1 + np.e), rel=1e-9)
+    assert found["expected"] == pytest.approx(100 * (1 - 0.01) / (1 + math.e), rel=1e-9)
