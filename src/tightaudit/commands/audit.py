@@ -12,11 +12,15 @@ from rich.console import Console
 from tightaudit import auditing
 from tightaudit.commands.options import (
     AsJson,
+    ClaimEpsilon,
+    ClaimText,
     Confidence,
+    ShapeText,
+    claim_of,
     configured,
     count,
+    family_of,
     method_names,
-    null_names,
     number,
 )
 from tightaudit.commands.output import print_json, progress_bar
@@ -27,8 +31,7 @@ from tightaudit.reading.files import FORMATS, read_run
 from tightaudit.report.audit_json import audit_fields
 from tightaudit.report.audit_text import audit_view
 from tightaudit.tradeoffs.approximate import ApproxDP
-from tightaudit.tradeoffs.base import Family, TradeOff
-from tightaudit.tradeoffs.text import null as read_null
+from tightaudit.tradeoffs.base import TradeOff
 
 VIOLATED = 1
 
@@ -47,20 +50,9 @@ def audit(
             parser=number, metavar="NUMBER", help="The δ at which ε is bounded; by default that of the claim."
         ),
     ] = None,
-    claim: Annotated[
-        str | None,
-        typer.Option(help="The claim to test, as in 'gaussian(mu=1)'.", autocompletion=null_names),
-    ] = None,
-    claim_epsilon: Annotated[
-        float | None, typer.Option(parser=number, metavar="NUMBER", help="The claim (ε, δ)-DP with this ε.")
-    ] = None,
-    null: Annotated[
-        str | None,
-        typer.Option(
-            help="Family whose shape the curve may have; by default the claim's, else gaussian.",
-            autocompletion=null_names,
-        ),
-    ] = None,
+    claim: ClaimText = None,
+    claim_epsilon: ClaimEpsilon = None,
+    null: ShapeText = None,
     independent: Annotated[
         bool | None,
         typer.Option(
@@ -168,39 +160,8 @@ def audit(
         raise typer.Exit(VIOLATED)
 
 
-def claim_of(text: str | None, epsilon: float | None, delta: float | None) -> TradeOff | None:
-    if text is not None and epsilon is not None:
-        raise InputError("claim-epsilon", epsilon, "no --claim beside it")
-    if epsilon is not None:
-        if delta is None:
-            raise InputError("delta", None, "the δ of the claim")
-        return ApproxDP(epsilon, delta)
-    if text is None:
-        return None
-    try:
-        claim = read_null(text, delta=delta)
-    except InputError as error:
-        if error.argument == "family":
-            raise InputError("claim", text, "a claim with all its parameters, or --delta for its δ") from None
-        raise InputError("claim", error.value, error.expected) from None
-    if isinstance(claim, Family):
-        raise InputError("claim", text, f"a claim with all its parameters; {claim.parameter} is missing")
-    return claim
-
-
 def _known_delta(delta: float | None, claim: TradeOff | None) -> float | None:
     return claim.claimed_delta if delta is None and isinstance(claim, ApproxDP) else delta
-
-
-def family_of(text: str | None, delta: float | None) -> Family | None:
-    if text is None:
-        return None
-    family = read_null(text, delta=delta)
-    if isinstance(family, TradeOff):
-        raise InputError(
-            "null", text, "a family: leave out the parameter to be bounded, or make it the claim"
-        )
-    return family
 
 
 def _rule(text: str) -> Guessing:

@@ -12,7 +12,10 @@ from tightaudit.mechanisms.base import MECHANISMS
 from tightaudit.pvalues.base import METHODS, Method, resolve
 from tightaudit.pvalues.order_statistics import OrderStatistics
 from tightaudit.pvalues.rank_weighted import RankWeighted
+from tightaudit.tradeoffs.approximate import ApproxDP
+from tightaudit.tradeoffs.base import Family, TradeOff
 from tightaudit.tradeoffs.registry import TRADEOFFS
+from tightaudit.tradeoffs.text import null as read_null
 
 
 def null_names(incomplete: str) -> list[str]:
@@ -58,6 +61,20 @@ NullText = Annotated[
         "--null",
         help="The claim, as in 'gaussian(mu=1)'; a family when one parameter is left out, as in 'gaussian'. "
         f"Known: {', '.join(TRADEOFFS)}.",
+        autocompletion=null_names,
+    ),
+]
+ClaimText = Annotated[
+    str | None, typer.Option("--claim", help="The claim, as in 'gaussian(mu=1)'.", autocompletion=null_names)
+]
+ClaimEpsilon = Annotated[
+    float | None, typer.Option(parser=number, metavar="NUMBER", help="The claim (ε, δ)-DP with this ε.")
+]
+ShapeText = Annotated[
+    str | None,
+    typer.Option(
+        "--null",
+        help="Family whose shape the curve may have; by default the claim's, else gaussian.",
         autocompletion=null_names,
     ),
 ]
@@ -122,3 +139,36 @@ def _strata(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if any(len(piece) != 2 or not all(part.isdigit() for part in piece) for piece in pieces):
         raise InputError("strata", text, "sizes and weights as in 50x20,100x15")
     return tuple(int(size) for size, _ in pieces), tuple(int(weight) for _, weight in pieces)
+
+
+def claim_of(text: str | None, epsilon: float | None, delta: float | None) -> TradeOff | None:
+    """The claim that the options name, if they name one."""
+    if text is not None and epsilon is not None:
+        raise InputError("claim-epsilon", epsilon, "no --claim beside it")
+    if epsilon is not None:
+        if delta is None:
+            raise InputError("delta", None, "the δ of the claim")
+        return ApproxDP(epsilon, delta)
+    if text is None:
+        return None
+    try:
+        claim = read_null(text, delta=delta)
+    except InputError as error:
+        if error.argument == "family":
+            raise InputError("claim", text, "a claim with all its parameters, or --delta for its δ") from None
+        raise InputError("claim", error.value, error.expected) from None
+    if isinstance(claim, Family):
+        raise InputError("claim", text, f"a claim with all its parameters; {claim.parameter} is missing")
+    return claim
+
+
+def family_of(text: str | None, delta: float | None) -> Family | None:
+    """The family that the option names, if it names one."""
+    if text is None:
+        return None
+    family = read_null(text, delta=delta)
+    if isinstance(family, TradeOff):
+        raise InputError(
+            "null", text, "a family: leave out the parameter to be bounded, or make it the claim"
+        )
+    return family

@@ -8,28 +8,27 @@ import typer
 from rich.console import Console
 
 from tightaudit import canary_plan
-from tightaudit.commands.audit import claim_of, family_of
-from tightaudit.commands.options import AsJson, Confidence, Delta, count, null_names, number
+from tightaudit.commands.options import (
+    AsJson,
+    ClaimEpsilon,
+    ClaimText,
+    Confidence,
+    Delta,
+    ShapeText,
+    claim_of,
+    count,
+    family_of,
+    number,
+)
 from tightaudit.commands.output import print_json, progress_bar
 from tightaudit.report.plan_text import plan_fields, plan_view
 
 
 def plan(
     delta: Delta,
-    claim: Annotated[
-        str | None,
-        typer.Option(help="The claim to plan for, as in 'gaussian(mu=1)'.", autocompletion=null_names),
-    ] = None,
-    claim_epsilon: Annotated[
-        float | None, typer.Option(parser=number, metavar="NUMBER", help="The claim (ε, δ)-DP with this ε.")
-    ] = None,
-    null: Annotated[
-        str | None,
-        typer.Option(
-            help="Family whose shape the curve may have; by default the claim's own.",
-            autocompletion=null_names,
-        ),
-    ] = None,
+    claim: ClaimText = None,
+    claim_epsilon: ClaimEpsilon = None,
+    null: ShapeText = None,
     certify: Annotated[
         float | None,
         typer.Option(parser=number, metavar="SHARE", help="Share of the true ε to certify; 0.8 by default."),
