@@ -33,7 +33,7 @@ class Outcomes:
     >>> outcomes.quantile(0.5).errors
     26
     >>> round(outcomes.probability_up_to(26), 3)
-    0.527
+    0.53
     """
 
     truth: TradeOff
