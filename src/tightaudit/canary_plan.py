@@ -172,6 +172,8 @@ class Plan:
     rows: tuple[PlannedRow, ...]
     forecast: Callable[[int], list[Forecast]]
     """What each row can expect from any number of canaries."""
+    canaries: int | None = None
+    """The number of canaries, if it was given instead of searched for."""
 
     @property
     def true_epsilon(self) -> float:
@@ -232,6 +234,7 @@ def plan(
     if goal.leak is not None and claim is None:
         raise InputError("catch", goal.leak, "a claim that is exceeded")
     typical = typical_claim(claim, null, delta)
+    typical = typical if typical is claim else _printable(typical)
     truth = typical if goal.leak is None else _leaking(typical, goal.leak, delta)
     weak = _weakened(truth, strength)
 
@@ -266,7 +269,7 @@ def plan(
             rows.append(_searched(lambda n, place=place: forecast(n)[place], reaches))  # type: ignore[misc]
         if progress is not None:
             progress(place + 1, count)
-    return Plan(goal, truth, claim, delta, confidence, strength, tuple(rows), forecast)
+    return Plan(goal, truth, claim, delta, confidence, strength, tuple(rows), forecast, canaries)
 
 
 def _searched(forecast: Callable[[int], Forecast], reaches: Callable[[Forecast, Care], bool]) -> PlannedRow:
@@ -305,8 +308,13 @@ def _tidy(n: float) -> int:
 def _leaking(typical: TradeOff, factor: float, delta: float) -> TradeOff:
     """The member of the same family with so many times the ε."""
     family = typical.own_family()
-    found = member_at(family, factor * typical.epsilon(delta), delta)
-    return family.member(float(f"{found.parameters[family.parameter]:.4g}"))  # a number to print
+    return _printable(member_at(family, factor * typical.epsilon(delta), delta))
+
+
+def _printable(member: TradeOff) -> TradeOff:
+    """The member with its parameter rounded to a number that people can read."""
+    family = member.own_family()
+    return family.member(float(f"{member.parameters[family.parameter]:.4g}"))
 
 
 def _weakened(truth: TradeOff, strength: float) -> TradeOff:

@@ -36,7 +36,9 @@ def plan_view(plan: Plan) -> Group:
     for row in plan.rows:
         table.add_row(*_cells(plan, row))
     notes: list[Text | Table] = [Text(heading), table]
-    if any(not row.reached for row in plan.rows):
+    if plan.canaries is not None and any(not row.reached for row in plan.rows):
+        notes.append(Text(f"✗ the goal is not reached with {plan.canaries:,} canaries."))
+    elif any(not row.reached for row in plan.rows):
         most = max(row.forecast.n for row in plan.rows if not row.reached)
         notes.append(
             Text(f"✗ not with any number of canaries: shown is what {most:,} give, in effect the ceiling.")
@@ -60,7 +62,7 @@ def _cells(plan: Plan, row: PlannedRow) -> list[str]:
         "independent" if row.independent else "any",
         "any" if row.shape is None else "shape",
         forecast.method.name,
-        f"{forecast.n:,}" if row.reached else "✗",
+        f"{forecast.n:,}" if row.reached else "✗" if plan.canaries is None else f"✗ {forecast.n:,}",
         f"{forecast.released:,}",
         rounded_down(forecast.mean),
         f"{low:.2f}–{high:.2f}",
