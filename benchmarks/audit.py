@@ -61,7 +61,7 @@ def measure_speed(path: Path) -> None:
             start = time.perf_counter()
             report = ta.audit(run, delta=1e-5, **options)
             ratios.append((time.perf_counter() - start) / seconds(sort))
-        solved = [str(row.bound.remark) for row in report.rows if not row.independent]
+        solved = [str(row.bound.test.remark) for row in report.rows if not row.beliefs.independent]
         how = ["program" if text.startswith("solved") else "recursion" for text in solved]
         print(f"{label:32} {median(ratios):7.1f} {limit:>6}  {', '.join(how)}", flush=True)
 

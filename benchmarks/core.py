@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 
 import tightaudit as ta
-from tightaudit.mechanisms.base import mechanism
+from tightaudit.simulate.mechanisms.base import as_mechanism
 
 TRIES = 7
 KEYS = np.random.default_rng(0).random(1_000_000)
@@ -53,7 +53,7 @@ def bound(family: ta.Family, n: int, method: str) -> Callable[[], object]:
 
 def weighted_bound(text: str, family: ta.Family) -> Callable[[], object]:
     """A full bound from 10⁶ errors in rank order."""
-    evidence = mechanism(text).play(10**6, 10**6, np.random.default_rng(1), runs=1)[0]
+    evidence = as_mechanism(text).play(10**6, 10**6, np.random.default_rng(1), runs=1)[0]
     return lambda: ta.lower_bound(evidence, family, delta=1e-5, method="rank-weighted")
 
 

@@ -24,12 +24,12 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 import tightaudit as ta
-from tightaudit.dpsgd import WhiteBoxCanaries
-from tightaudit.dpsgd.data import Images, load
-from tightaudit.dpsgd.experiment import Experiment
-from tightaudit.dpsgd.networks import network
-from tightaudit.dpsgd.training import CLIPPING_NORM, Recipe, train
-from tightaudit.dpsgd.white_box import Insertion, Score
+from tightaudit.canaries.opacus import Insertion, WhiteBoxCanaries
+from tightaudit.paper.trainings.data import Images, load
+from tightaudit.paper.trainings.experiment import Experiment
+from tightaudit.paper.trainings.networks import network
+from tightaudit.paper.trainings.training import CLIPPING_NORM, Recipe, train
+from tightaudit.render.wording import outcomes
 
 EPSILON, DELTA = 8.0, 1e-5
 SEEDS = range(20)
@@ -45,14 +45,14 @@ def honest(seed: int) -> dict[str, Any]:
     report = ta.audit(trained.canaries.run(), delta=DELTA)
     found: dict[str, Any] = {"seed": seed, "accountant": trained.accountant_epsilon}
     for row in report.rows:
-        beliefs = ("independent" if row.independent else "any") + ("" if row.shape is None else ", shape")
+        beliefs = outcomes(row.beliefs) + ("" if row.beliefs.family is None else ", family")
         found[f"row: {beliefs}"] = row.bound.epsilon
     assert report.headline is not None
     found["headline"] = report.headline.bound.epsilon
     experiment = Experiment(images, recipe, DELTA, recipe.canaries // 2)
     for score in ("log-likelihood-ratio", "sum"):
         for bound in experiment.bounds(trained.canaries.run(score)):
-            curve = "any" if bound.family.delta is not None else str(bound.family).split("(")[0]
+            curve = str(bound.family).split("(")[0] if bound.family.assumes_shape else "any"
             found[f"{bound.method.name}, {curve}, {score}"] = bound.epsilon or 0.0
     return found
 
@@ -125,7 +125,7 @@ BUGS: tuple[tuple[str, Callable[[Any], None], bool], ...] = (
     ("the same noise in every step", same_noise_every_step, True),
     ("shuffled batches, accounted for as Poisson", nothing, False),
 )
-WAYS: tuple[tuple[Insertion, Score], ...] = (
+WAYS: tuple[tuple[Insertion, str], ...] = (
     ("after-clipping", "log-likelihood-ratio"),
     ("before-clipping", "log-likelihood-ratio"),
     ("after-clipping", "spread"),
@@ -133,7 +133,7 @@ WAYS: tuple[tuple[Insertion, Score], ...] = (
 BUG_CANARIES = 3000
 
 
-def buggy(place: int, insertion: Insertion, score: Score) -> tuple[float | None, float | None]:
+def buggy(place: int, insertion: Insertion, score: str) -> tuple[float | None, float | None]:
     """Bound and p-value of the claim for one training with a bug in it."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")

@@ -19,7 +19,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, ndtr
 
 import tightaudit as ta
-from tightaudit.checks import BoolArray, FloatArray
+from tightaudit.support.checks import BoolArray, FloatArray
 
 DELTA, LEVEL = 1e-5, 0.05
 HALVINGS = 30

@@ -44,7 +44,8 @@ from peer_bounds import (
 )
 
 import tightaudit as ta
-from tightaudit.game import Guessing
+from tightaudit.evidence.counts import Rule
+from tightaudit.render.wording import in_cells
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -106,7 +107,7 @@ class Cell:
 Cells = dict[tuple[str, int], Cell]
 
 
-def ours(method: str, family: ta.Family, guessing: Guessing) -> Callable[[Canaries], Bound]:
+def ours(method: str, family: ta.Family, guessing: Rule) -> Callable[[Canaries], Bound]:
     def count(canaries: Canaries) -> Bound:
         evidence = ta.release(
             canaries.scores, canaries.members, released=canaries.released, guessing=guessing
@@ -349,8 +350,7 @@ def epsilon_rows(cells: Cells, reports: dict[int, ta.Report]) -> list[list[str]]
         if c.name != AUDIT
     ]
     for index, row in enumerate(reports[SIZES[0]].rows):
-        outcomes = "independent" if row.independent else "any"
-        name = f"**{AUDIT}**: {row.bound.method.name}, outcomes {outcomes}, curve {row.shape or 'any'}"
+        name = f"**{AUDIT}**: {row.method.name}, {in_cells(row.beliefs)}"
         rows.append([name, *(f"{reports[n].rows[index].bound.epsilon or 0.0:.4f}" for n in SIZES)])
     rows.append(["true ε", *[f"{TRUTH.epsilon(DELTA):.4f}"] * len(SIZES)])
     return rows

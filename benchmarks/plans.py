@@ -16,11 +16,11 @@ from pages import put_table
 from scipy.interpolate import PchipInterpolator
 
 import tightaudit as ta
-from tightaudit.belief_rows import RowPlan
-from tightaudit.canary_plan import Forecast, PlannedRow
-from tightaudit.checks import FloatArray
-from tightaudit.mechanisms.base import mechanism
-from tightaudit.pvalues.rank_weighted import RankWeighted
+from tightaudit.methods.base import Test
+from tightaudit.planning.canaries import PlannedRow
+from tightaudit.planning.forecast import Forecast
+from tightaudit.simulate.mechanisms.base import as_mechanism
+from tightaudit.support.checks import FloatArray
 
 DELTA, AUDITS = 1e-5, 1000
 MOST_COUNTS, NODES = 40, 25
@@ -41,36 +41,35 @@ SETTINGS = (
 )
 
 
-def counts(row: RowPlan, truth: str, n: int) -> FloatArray:
-    """What the row's method counts in simulated audits."""
-    found = []
+def counts(test: Test, truth: str, n: int) -> FloatArray:
+    """What the test counts in simulated audits."""
+    counted = []
     rng = np.random.default_rng([n, AUDITS])
     for start in range(0, AUDITS, 50):
-        for evidence in mechanism(truth).play(n, n, rng, runs=min(50, AUDITS - start), guessing="threshold"):
-            if isinstance(row.method, RankWeighted):
-                found.append(row.method.statistic(evidence))
-            else:
-                found.append(evidence.release(row.counts[0]).errors)
-    return np.array(found, dtype=np.float64)
+        played = as_mechanism(truth).play(n, n, rng, runs=min(50, AUDITS - start), rule="threshold")
+        counted += [test.statistic(evidence.top(test.released)) for evidence in played]
+    return np.array(counted, dtype=np.float64)
 
 
 def bound(forecast: Forecast, count: float) -> float:
-    evidence = forecast.outcomes.evidence(int(count))
-    return forecast.row.bound(evidence, forecast.row.confidence).epsilon or 0.0
+    test = forecast.test
+    return forecast.row.bound(test, test.evidence(int(count)), forecast.row.confidence).epsilon or 0.0
 
 
 def measure(text: str, place: int, n: int, leak: float | None) -> str:
-    claim = mechanism(text).claim
-    certify = 0.8 if leak is None else None
-    plan = ta.plan(claim, delta=DELTA, certify=certify, catch=leak, canaries=n)
+    claim = as_mechanism(text).claim
+    goal = ta.Goal(certify=0.8) if leak is None else ta.Goal(catch=leak)
+    plan = ta.plan(claim, delta=DELTA, goal=goal, canaries=n)
     forecast = plan.rows[place].forecast
-    counted = counts(forecast.row, str(plan.truth), n)
+    counted = counts(forecast.test, str(plan.truth), n)
     setting = f"| `{text}` | {_beliefs(plan.rows[place])} | {n:,} | "
     if leak is not None:
-        rejected = forecast.row.tested
-        assert rejected is not None
+        tested = forecast.row.claim
+        assert tested is not None
         level = 1 - forecast.row.confidence
-        limit = max((c for c in np.unique(counted) if _excess(forecast, int(c), level) <= 0), default=-1.0)
+        limit = max(
+            (c for c in np.unique(counted) if forecast.test.excess(tested, int(c), level) <= 0), default=-1.0
+        )
         simulated = float(np.mean(counted <= limit))
         assert forecast.power is not None
         gap = 100 * (forecast.power - simulated)
@@ -85,15 +84,9 @@ def measure(text: str, place: int, n: int, leak: float | None) -> str:
     return setting + f"mean bound | {forecast.mean:.3f} | {simulated:.3f} | {gap:+.1f}% |"
 
 
-def _excess(forecast: Forecast, count: int, level: float) -> float:
-    tested, evidence = forecast.row.tested, forecast.outcomes.evidence(count)
-    assert tested is not None
-    return forecast.method.excess(tested, evidence, level)  # type: ignore[arg-type]
-
-
 def _beliefs(row: PlannedRow) -> str:
-    believed = ["independent"] if row.independent else []
-    believed += [] if row.shape is None else ["shape"]
+    believed = ["independent"] if row.beliefs.independent else []
+    believed += [] if row.beliefs.family is None else ["family"]
     return ", ".join(believed) or "nothing"
 
 
@@ -106,7 +99,7 @@ def main() -> None:
     lines += Parallel(n_jobs=-1)(delayed(measure)(*setting) for setting in SETTINGS)
     put_table(folder / "plan.md", lines)
     print("\n".join(lines))
-    ta.plan(ta.Gaussian(1.0), delta=DELTA, certify=0.8).to_plot(folder / "plan.png")
+    ta.plan(ta.Gaussian(1.0), delta=DELTA, goal=ta.Goal(certify=0.8)).to_plot(folder / "plan.png")
 
 
 if __name__ == "__main__":

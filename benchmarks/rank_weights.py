@@ -15,8 +15,8 @@ import numpy as np
 from pages import put_table
 
 import tightaudit as ta
-from tightaudit.checks import FloatArray
-from tightaudit.pvalues.rank_plan import Cells, cells, planned_strata
+from tightaudit.methods.strata import Cells, best_strata, cells
+from tightaudit.support.checks import FloatArray
 
 N = 1_000_000
 TRUTHS = (
@@ -30,7 +30,7 @@ TRUTHS = (
 )
 
 
-def grid(claim: ta.TradeOff) -> Cells:
+def grid(claim: ta.Claim) -> Cells:
     """Ranks cut finely everywhere, and more finely towards the top."""
     edges: list[FloatArray] = [
         np.zeros(1),
@@ -51,8 +51,8 @@ def of_count(found: Cells, share: float) -> float:
     return found.information((found.edges[1:] <= share * (1 + 1e-9)).astype(np.float64))
 
 
-def of_plan(found: Cells, planned_for: ta.TradeOff) -> float:
-    strata, weights = planned_strata(N, planned_for)
+def of_plan(found: Cells, planned_for: ta.Claim) -> float:
+    strata, weights = best_strata(N, planned_for)
     middle = 0.5 * (found.edges[1:] + found.edges[:-1])
     place = np.searchsorted(np.cumsum(strata) / N, middle)
     spread: FloatArray = np.append(weights, 0)[np.minimum(place, len(weights))].astype(np.float64)

@@ -22,9 +22,9 @@ from pages import put_table
 from scipy.interpolate import PchipInterpolator
 
 import tightaudit as ta
-from tightaudit.checks import FloatArray
-from tightaudit.mechanisms.base import mechanism
-from tightaudit.planning import typical_claim
+from tightaudit.claims.typical import typical_claim
+from tightaudit.simulate.mechanisms.base import as_mechanism
+from tightaudit.support.checks import FloatArray
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -78,7 +78,7 @@ def compared(n: int) -> list[tuple[str, float]]:
 
 
 def counts_of_one_audit(text: str, family: ta.Family, n: int, seed: int) -> list[int]:
-    played = mechanism(text).play(n, n, np.random.default_rng([seed, n]), runs=1)[0]
+    played = as_mechanism(text).play(n, n, np.random.default_rng([seed, n]), runs=1)[0]
     assert played.errors_by_rank is not None
     errors = np.cumsum(played.errors_by_rank)
     return [
@@ -91,7 +91,7 @@ def counts_of_one_audit(text: str, family: ta.Family, n: int, seed: int) -> list
 
 def weighting(n: int, family: ta.Family) -> ta.RankWeighted:
     """The weights that a search for a bound plans by itself, knowing no claim."""
-    return ta.RankWeighted().planned(n, typical_claim(None, family, DELTA))
+    return ta.RankWeighted().fixed(n, typical_claim(None, family, DELTA))
 
 
 def bound(family: ta.Family, n: int, method: str, share: float, count: int) -> float:
@@ -119,7 +119,7 @@ def measure(audits: int) -> list[Cell]:
     cells = []
     with Parallel(n_jobs=-1) as parallel:
         for text, family in MECHANISMS:
-            true = mechanism(text).claim.epsilon(DELTA)
+            true = as_mechanism(text).claim.epsilon(DELTA)
             for n in SIZES:
                 counts = np.array(
                     parallel(delayed(counts_of_one_audit)(text, family, n, seed) for seed in range(audits)),

@@ -16,9 +16,9 @@ import matplotlib as mpl
 import numpy as np
 from pages import put_table
 
-from tightaudit.calibration import Calibration, Rejections, calibrate
-from tightaudit.mechanisms.base import mechanism
-from tightaudit.pvalues.base import METHODS
+from tightaudit.methods.base import METHODS
+from tightaudit.render.wording import in_cells
+from tightaudit.simulate.calibration import Audits, Calibration, Rejections, calibrate
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -77,11 +77,9 @@ ORDER = (
 def measure(repetitions: int) -> list[tuple[str, int, int, bool, list[Rejections]]]:
     rows = []
     for text, n, released in SETTINGS:
-        chosen = mechanism(text)
-        result = calibrate(
-            chosen, n=n, release=released, levels=LEVELS, repetitions=repetitions, bounds=False, seed=1
-        )
-        rows.append((text, n, released, chosen.independent, list(result.rejections)))
+        audits = Audits(n=n, released=released, times=repetitions, seed=1)
+        result = calibrate(text, audits, levels=LEVELS, bounds=False)
+        rows.append((text, n, released, result.mechanism.independent, list(result.rejections)))
         print(text, [(r.method, r.level, r.rate) for r in result.rejections if r.exceeds], flush=True)
     return rows
 
@@ -134,19 +132,11 @@ def replace_table(path: Path, rows: list[tuple[str, int, int, bool, list[Rejecti
 def measure_audits(repetitions: int) -> list[Calibration]:
     results = []
     for text in AUDITED:
-        for release in ("auto", "best"):
-            result = calibrate(
-                mechanism(text),
-                n=AUDIT_SIZE,
-                release=release,
-                table=True,
-                levels=LEVELS,
-                repetitions=repetitions,
-                bounds=False,
-                seed=1,
-            )
+        for released in ("planned", "best"):
+            audits = Audits(n=AUDIT_SIZE, released=released, table=True, times=repetitions, seed=1)
+            result = calibrate(text, audits, levels=LEVELS, bounds=False)
             results.append(result)
-            print(text, release, [(r.row, r.level, r.rate) for r in result.rejections], flush=True)
+            print(text, released, [(str(r.row), r.level, r.rate) for r in result.rejections], flush=True)
     return results
 
 
@@ -158,7 +148,7 @@ def write_audits_csv(path: Path, results: list[Calibration]) -> None:
                 "mechanism",
                 "n",
                 "repetitions",
-                "release",
+                "released",
                 "independent",
                 "row",
                 "counts",
@@ -170,30 +160,33 @@ def write_audits_csv(path: Path, results: list[Calibration]) -> None:
         for result in results:
             for r in result.rejections:
                 counts = " ".join(map(str, r.counts))
-                setting = [result.mechanism, result.n, result.repetitions, result.release, result.independent]
-                writer.writerow([*setting, r.row, counts, r.level, r.rate, r.exceeds])
+                audits = result.audits
+                setting = [result.mechanism, audits.n, audits.times, audits.released]
+                assert r.row is not None
+                row = [result.mechanism.independent, in_cells(r.row)]
+                writer.writerow([*setting, *row, counts, r.level, r.rate, r.exceeds])
 
 
 def replace_audits_table(path: Path, results: list[Calibration]) -> None:
     rows = [(independent, shaped) for independent in (True, False) for shaped in (True, False)]
-    headings = ["audited mechanism", "outcomes", "release", "level"]
-    headings += ["independent, shape", "independent", "shape", "nothing"]
+    headings = ["audited mechanism", "outcomes", "released", "level"]
+    headings += ["independent, family", "independent", "family", "nothing"]
     lines = [f"| {' | '.join(headings)} |", "| --- " * len(headings) + "|"]
     for result in results:
         for level in LEVELS:
             found = {
-                (r.assumes_independence, not str(r.row).endswith(", any")): r
+                (r.row.independent, r.row.family is not None): r
                 for r in result.rejections
-                if r.level == level
+                if r.level == level and r.row is not None
             }
             cells = []
             for key in rows:
                 r = found.get(key)
                 shown = "–" if r is None else f"{100 * r.rate:.2f}%"
                 cells.append(f"**{shown}**" if r is not None and r.exceeds else shown)
-            kind = "independent" if result.independent else "dependent"
+            kind = "independent" if result.mechanism.independent else "dependent"
             lines.append(
-                f"| {result.mechanism} | {kind} | {result.release} | {100 * level:g}% | "
+                f"| {result.mechanism} | {kind} | {result.audits.released} | {100 * level:g}% | "
                 + " | ".join(cells)
                 + " |"
             )

@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import tightaudit as ta
-from tightaudit.dpsgd import WhiteBoxCanaries
+from tightaudit.canaries.opacus import WhiteBoxCanaries
 
 EPOCHS, CANARIES = 3, 1000
 

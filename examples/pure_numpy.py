@@ -28,9 +28,7 @@ def main() -> None:
     answers = noisy_counts(counts, 1.0, rng)
     # The auditor knows the records, and what they add to every answer; only the coins are secret.
     scores = answers - records
-    run = ta.Run(
-        scores, coins.members, independent=True, why="each query has one canary and noise of its own"
-    )
+    run = ta.Run(scores, coins.members, independent="each query has one canary and noise of its own")
     print(ta.audit(run, delta=1e-5, claim=ta.Laplace(1.0)))
 
 

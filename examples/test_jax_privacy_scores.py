@@ -37,8 +37,7 @@ def train(noise: float, claimed_noise: float) -> ta.Run:
     return ta.Run(
         scores=-np.asarray(released),
         members=coins.members,
-        independent=True,
-        why="each canary has a coordinate and a noise draw of its own",
+        independent="each canary has a coordinate and a noise draw of its own",
         claim=ta.Gaussian(CLIP_NORM / claimed_noise),
         seed=coins.seed,
     )

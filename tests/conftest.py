@@ -1,4 +1,4 @@
-"""Claims that every law is tried on, and property tests that try the same cases every time."""
+"""Claims that the laws are tried on, and property tests that try the same cases every time."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from joblib.externals.loky import get_reusable_executor
 from playwright.sync_api import Browser, sync_playwright
 
 import tightaudit as ta
-from tightaudit.checks import FloatArray
-from tightaudit.mechanisms.base import MECHANISMS
-from tightaudit.pvalues.base import METHODS
-from tightaudit.tradeoffs.published_sampling import PublishedSampling
-from tightaudit.tradeoffs.registry import TRADEOFFS
+from tightaudit.claims.base import CLAIMS
+from tightaudit.claims.published_sampling import PublishedSampling
+from tightaudit.methods.base import METHODS
+from tightaudit.simulate.mechanisms.base import MECHANISMS
+from tightaudit.support.checks import FloatArray
 
 settings.register_profile("repeatable", derandomize=True)
 settings.load_profile("repeatable")
@@ -32,7 +32,7 @@ def laplace_like(alpha: FloatArray) -> FloatArray:
     return np.asarray(ta.Laplace(1.0).f(alpha))
 
 
-CLAIMS: list[ta.TradeOff] = [
+SAMPLE_CLAIMS: list[ta.Claim] = [
     ta.Gaussian(0.05),
     ta.Gaussian(1.0),
     ta.Gaussian(4.0),
@@ -54,9 +54,11 @@ CLAIMS: list[ta.TradeOff] = [
     ta.Tabulated([0.0, 0.1, 0.4, 1.0], [0.9, 0.5, 0.2, 0.0]),
     ta.Tabulated.from_function(laplace_like),
     ta.PrivacyLoss([2.0, 0.5, -0.5, -2.0, math.inf], [0.2, 0.3, 0.3, 0.02, 0.18]),
+    *(ta.as_claim(CLAIMS[name].example) for name in CLAIMS),
 ]
+"""Claims that every law is tried on; the example of each that there is, and others."""
 
-FAMILIES: list[ta.Family] = [
+SAMPLE_FAMILIES: list[ta.Family] = [
     ta.Gaussian.family(),
     ta.Laplace.family(),
     ta.ApproxDP.family(delta=1e-5),
@@ -66,20 +68,19 @@ FAMILIES: list[ta.Family] = [
     ta.SubsampledGaussian.family(mu=2.0),
     PublishedSampling.family(q=0.3),
     PublishedSampling.family(mu=2.0),
+    # Those known on a grid only take too long to search, and are tried in tests of their own.
+    *(ta.as_claim(CLAIMS[name].example).own_family() for name in CLAIMS if not CLAIMS[name].grain),
 ]
 
 
 @pytest.fixture
 def plug_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder whose packages count as installed; nothing of them is left when the test is over."""
-    registries: list[tuple[Any, str]] = [
-        (TRADEOFFS, "tightaudit.tradeoffs"),
-        (METHODS, "tightaudit.methods"),
-        (MECHANISMS, "tightaudit.mechanisms"),
-    ]
-    for registry, group in registries:
+    registries: list[Any] = [CLAIMS, METHODS, MECHANISMS]
+    for registry in registries:
+        list(registry)
         monkeypatch.setattr(registry, "_members", dict(registry._members))
-        monkeypatch.setattr(registry, "_unread_plugins", group)
+        monkeypatch.setattr(registry, "_unread", [registry._load_plugins])
     # Processes that calibrations left waiting look for modules where they were when they started.
     get_reusable_executor().shutdown(wait=True)
     place = tmp_path / "site-packages"

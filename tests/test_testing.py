@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tightaudit as ta
-from tightaudit.mechanisms.base import mechanism
+from tightaudit.simulate.mechanisms.base import as_mechanism
 from tightaudit.testing import PrivacyViolationError, assert_private
 
 ARGUMENTS: dict[str, Any] = {"claim": "gaussian(mu=1)", "n": 1000, "independent": True}
@@ -43,7 +43,7 @@ def test_a_leak_is_reported_so_that_it_can_be_repeated() -> None:
 
 def test_dependent_leaks_are_not_blamed_on_an_independent_claim() -> None:
     """Shared score is 1-GDP; only a false statement of independence can accuse it."""
-    honest = mechanism("shared-score(claim=gaussian(mu=1))")
+    honest = as_mechanism("shared-score(claim=gaussian(mu=1))")
 
     def run(bits: Any, rng: np.random.Generator) -> Any:
         return honest.scores(bits[None, :], rng)[0]

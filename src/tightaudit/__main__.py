@@ -1,6 +1,6 @@
 """`python -m tightaudit` is the command line."""
 
-from tightaudit.cli import main
+from tightaudit.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -15,19 +15,13 @@ CASES: dict[str, list[dict[str, Any]]] = json.loads((HERE / "cases.json").read_t
 HIGH_PRECISION: list[dict[str, Any]] = json.loads((HERE / "high_precision.json").read_text())
 
 
-def claim_of(text: str) -> ta.TradeOff:
-    claim = ta.null(text)
-    assert isinstance(claim, ta.TradeOff)
-    return claim
-
-
 def evidence_of(case: dict[str, Any]) -> ta.Evidence:
     return ta.Evidence(n=case["n"], released=case["released"], errors=case["errors"])
 
 
 @pytest.mark.parametrize("case", CASES["p_values"], ids=lambda case: case["null"])
 def test_p_values_of_the_reference(case: dict[str, Any]) -> None:
-    claim, evidence = claim_of(case["null"]), evidence_of(case)
+    claim, evidence = ta.as_claim(case["null"]), evidence_of(case)
     assert ta.p_value(evidence, claim, method="exact") == pytest.approx(case["exact"], rel=1e-10)
     if "order-statistics" in case:
         p = ta.p_value(evidence, claim, method="order-statistics")
@@ -42,13 +36,15 @@ def test_p_values_of_the_reference(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", CASES["bounds"], ids=lambda case: case["family"])
 def test_bounds_of_the_reference(case: dict[str, Any]) -> None:
-    family = ta.null(case["family"], delta=case["delta"])
-    assert isinstance(family, ta.Family)
     for method in ("exact", "order-statistics"):
         if method not in case:
             continue
         bound = ta.lower_bound(
-            evidence_of(case), family, delta=case["delta"], confidence=case["confidence"], method=method
+            evidence_of(case),
+            case["family"],
+            delta=case["delta"],
+            confidence=case["confidence"],
+            method=method,
         )
         assert bound.epsilon == pytest.approx(case[method], abs=1e-5)
         if method == "exact":
@@ -58,7 +54,7 @@ def test_bounds_of_the_reference(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", HIGH_PRECISION, ids=lambda case: f"{case['null']}-{case['released']}")
 def test_exact_against_thirty_digits(case: dict[str, Any]) -> None:
     """`high_precision.py` integrates over the outcome with mpmath; p goes down to 1e-14."""
-    p = ta.p_value(evidence_of(case), claim_of(case["null"]), method="exact")
+    p = ta.p_value(evidence_of(case), ta.as_claim(case["null"]), method="exact")
     assert p == pytest.approx(float(case["exact"]), rel=1e-11)
 
 
@@ -80,7 +76,7 @@ def test_steinke_bounds_of_the_reference(case: dict[str, Any]) -> None:
     ids=str,
 )
 def test_check_values_under_any_dependence(
-    claim: ta.TradeOff,
+    claim: ta.Claim,
     counts: tuple[int, int, int],
     optimum: float,
     recursion: float,

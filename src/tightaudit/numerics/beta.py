@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit, gammaln
 
-from tightaudit.checks import FloatArray
+from tightaudit.support.checks import FloatArray
 
 LARGEST_DROP = 700.0
 """Nats below the peak past which a density no longer matters to a double."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tightaudit.checks import FloatArray
+from tightaudit.support.checks import FloatArray
 
 MAX_STEPS = 200
 

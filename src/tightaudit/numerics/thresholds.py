@@ -19,8 +19,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from tightaudit.checks import FloatArray
 from tightaudit.numerics.beta import gauss_legendre, logit_density, logit_spread, offset_range
+from tightaudit.support.checks import FloatArray
 
 _DROP = 42.0
 """Nats below the peak of a density past which a threshold is not followed: less than 1e-17 lies there."""

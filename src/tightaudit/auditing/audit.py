@@ -1,0 +1,165 @@
+"""From scores to a report: a lower bound for each combination of beliefs, side by side.
+
+What is believed is for the caller to say; the headline rests on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tightaudit.auditing.question import Question
+from tightaudit.auditing.report import Report
+from tightaudit.auditing.rows import table_of_beliefs
+from tightaudit.auditing.verdict import Verdict
+from tightaudit.claims.base import Claim
+from tightaudit.claims.family import Family
+from tightaudit.evidence.counts import Guessing, Rule, as_guessing
+from tightaudit.evidence.guessing import release
+from tightaudit.evidence.reading.columns import Columns
+from tightaudit.evidence.reading.files import run_of_frame
+from tightaudit.evidence.reading.frames import is_frame
+from tightaudit.evidence.run import Run
+from tightaudit.methods.base import Method
+from tightaudit.methods.bits import binomial_tail
+from tightaudit.planning.release import Release, as_release
+from tightaudit.support import checks
+from tightaudit.support.errors import InputError
+from tightaudit.support.progress import Progress
+
+IMPLAUSIBLE_COIN = 1e-3
+"""How rarely fair coins may fall as unevenly as the members did before a warning is due."""
+
+
+def audit(
+    data: ArrayLike | Run | Any,
+    members: ArrayLike | None = None,
+    *,
+    delta: float | None = None,
+    claim: Claim | str | None = None,
+    claim_epsilon: float | None = None,
+    family: Family | str | None = None,
+    independent: bool | str | None = None,
+    family_known: bool | None = None,
+    confidence: float = 0.95,
+    released: int | float | str | Release = "planned",
+    method: str | Method | None = None,
+    guessing: Guessing | Rule | None = None,
+    columns: Columns | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Lower bounds on ε from one run, one for each combination of beliefs.
+
+    `data` are scores, with the secret coins in `members`; or a `Run`; or a pandas or polars frame, whose
+    `columns` may be named. What is asked: ε at `delta`, and a `claim` to test, or `claim_epsilon` for
+    (ε, δ)-DP. What is known: `independent` if each canary's outcome depends on its own bit and its own noise
+    alone (True, or the reason), `family_known` if the privacy curve is in `family` (the claim's own by
+    default, else Gaussian). The headline rests on that alone; what a `Run` knows need not be stated again.
+    `released` is a count, a share, 'planned' or 'best'; `method` replaces the methods of the table by one.
+    Guesses are two-sided, unless the run has a threshold.
+
+    >>> import numpy as np, tightaudit as ta
+    >>> coins = ta.draw_coins(10_000, seed=7)
+    >>> scores = coins.members + np.random.default_rng(7).standard_normal(10_000)
+    >>> report = ta.audit(scores, coins.members, delta=1e-5, claim="gaussian(mu=0.5)", independent=True)
+    >>> print(report.verdict)  # doctest: +NORMALIZE_WHITESPACE
+    The run is inconsistent with the claim gaussian(mu=0.5), at 95% confidence,
+    if outcomes are independent.
+    """
+    run = _run(data, members, columns)
+    if claim is None and claim_epsilon is None:
+        claim = run.claim
+    if family_known is None:
+        family_known = run.family is not None and (family is None or str(family) == str(run.family))
+    question = Question.of(
+        claim=claim,
+        claim_epsilon=claim_epsilon,
+        family=run.family if family is None else family,
+        delta=delta,
+        confidence=confidence,
+        independent=_independent(run, independent),
+        family_known=family_known,
+    )
+    rule = as_release(released)
+    evidence = release(run.scores, run.members, released=run.n, guessing=_guessing(run, guessing))
+    assert evidence.guessing is not None
+    tests = table_of_beliefs(question, run.n, rule, method=method, rule=evidence.guessing.rule)
+    rows = []
+    for test in tests:
+        rows.append(test.row(evidence))
+        if progress is not None:
+            progress(len(rows), len(tests))
+    return Report(
+        run=run,
+        question=question,
+        evidence=evidence,
+        release=rule,
+        rows=tuple(rows),
+        decides=Verdict.of(question, rows),
+        warnings=tuple(_warnings(run, question.level)),
+    )
+
+
+def _run(data: Any, members: ArrayLike | None, columns: Columns | None) -> Run:
+    if isinstance(data, Run) or is_frame(data):
+        if members is not None:
+            raise InputError("members", "given", "none: they are part of the run or the frame")
+        if not isinstance(data, Run):
+            return run_of_frame(data, columns)
+        if columns is not None:
+            raise InputError("columns", columns, "no column names with a Run")
+        return data
+    if isinstance(data, str | PathLike):
+        raise InputError("scores", data, "numbers, a Run or a frame; read a file with read_run first")
+    if members is None:
+        raise InputError("members", None, "the secret coins, one per score")
+    return Run(checks.vector("scores", data), checks.bits("members", members))
+
+
+def _independent(run: Run, stated: bool | str | None) -> bool | str:
+    """What is known of independence: as stated, with the run's reason where none is given."""
+    if stated is None:
+        return run.independent
+    if stated is True and isinstance(run.independent, str):
+        return run.independent
+    return stated
+
+
+def _guessing(run: Run, given: Guessing | Rule | None) -> Guessing:
+    if given is None:
+        return Guessing() if run.threshold is None else Guessing("threshold", run.threshold)
+    if given == "threshold":
+        return Guessing("threshold", run.threshold)
+    return as_guessing(given)
+
+
+def coin_p_value(run: Run) -> float:
+    """How likely fair coins fall at least as unevenly as the members did.
+
+    >>> coin_p_value(Run([1.0, 2.0, 3.0], [1, 1, 1]))
+    0.25
+    """
+    inside = int(np.count_nonzero(run.members))
+    return min(1.0, 2 * binomial_tail(min(inside, run.n - inside), run.n, 0.5))
+
+
+def _warnings(run: Run, level: float) -> Iterator[str]:
+    inside, coin = int(np.count_nonzero(run.members)), coin_p_value(run)
+    if inside in (0, run.n):
+        yield f"{'Every' if inside else 'No'} canary is a member: there is nothing to tell apart."
+    if coin < IMPLAUSIBLE_COIN:
+        yield (
+            f"{inside:,} of {run.n:,} canaries are members; fair coins fall so unevenly with probability "
+            f"{coin:.2g}. If the coins were not fair and independent, no bound here holds."
+        )
+    if run.n > 1 and bool(np.all(run.scores == run.scores[0])):
+        yield "All scores are equal: the guesses are made by chance."
+    infinite = int(np.count_nonzero(np.isinf(run.scores)))
+    if infinite:
+        yield f"{infinite:,} scores are infinite; they sort, and are left out of the histogram."
+    if 0.5**run.n > level:
+        yield f"n = {run.n} is too small: not even a faultless run of guesses would reject anything."

@@ -1,0 +1,96 @@
+"""What is asked of a run: about which claim, at which δ and confidence, and what is stated to be known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from tightaudit.claims.approx_dp import ApproxDP
+from tightaudit.claims.base import Claim
+from tightaudit.claims.family import Family
+from tightaudit.claims.gaussian import Gaussian
+from tightaudit.claims.text import as_claim, as_family
+from tightaudit.claims.typical import typical_claim
+from tightaudit.support import checks
+from tightaudit.support.errors import InputError
+
+
+@dataclass(frozen=True)
+class Question:
+    """A claim or none, the family that may be believed in, δ, confidence, and what is known.
+
+    >>> question = Question.of(claim="gaussian(mu=1)", delta=1e-5)
+    >>> str(question.family), question.independent
+    ('gaussian', False)
+    """
+
+    claim: Claim | None
+    family: Family | None
+    """The family of the rows that believe in one; None if only (ε, δ)-DP is spoken of."""
+    delta: float
+    confidence: float = 0.95
+    independent: bool | str = False
+    """Whether outcomes are known to be independent: the reason, or True without one."""
+    family_known: bool = False
+    """Whether the privacy curve is known to be in the family."""
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        claim: Claim | str | None = None,
+        claim_epsilon: float | None = None,
+        family: Family | str | None = None,
+        delta: float | None = None,
+        confidence: float = 0.95,
+        independent: bool | str = False,
+        family_known: bool = False,
+    ) -> Question:
+        """The question as people ask it: texts for claims, δ from the claim, the family through the claim."""
+        if claim_epsilon is not None:
+            if claim is not None:
+                raise InputError("claim_epsilon", claim_epsilon, "no claim beside it")
+            if delta is None:
+                raise InputError("delta", None, "the δ of the claim")
+            claim = ApproxDP(claim_epsilon, delta)
+        whole = None if claim is None else as_claim(claim, delta=delta)
+        if delta is None and whole is not None and whole.point is not None:
+            delta = whole.point[1]
+        believed = None if family is None else as_family(family, delta=delta)
+        if delta is None and believed is not None:
+            delta = believed.delta
+        if delta is None:
+            raise InputError("delta", None, "the δ at which ε is bounded")
+        delta = checks.probability("delta", delta)
+        if whole is not None and whole.point is not None and whole.point[1] != delta:
+            raise InputError("delta", delta, f"{whole.point[1]:g}, the δ of the claim")
+        if believed is not None and believed.delta not in (None, delta):
+            raise InputError("delta", delta, f"{believed.delta:g}, the δ of the family {believed}")
+        return cls(
+            whole,
+            _family(whole, believed),
+            delta,
+            checks.confidence(confidence),
+            checks.reason("independent", independent),
+            checks.flag("family_known", family_known),
+        )
+
+    @cached_property
+    def typical(self) -> Claim:
+        """The mechanism that numbers to release and options of methods are chosen for."""
+        return typical_claim(self.claim, self.family, self.delta)
+
+    @property
+    def level(self) -> float:
+        """How often a true claim may be rejected."""
+        return 1 - self.confidence
+
+
+def _family(claim: Claim | None, given: Family | None) -> Family | None:
+    if given is not None:
+        return given if given.assumes_shape else None
+    if claim is None:
+        return Gaussian.family()
+    if claim.point is not None:
+        return None
+    return claim.own_family() if claim.parameter_names else Gaussian.family()

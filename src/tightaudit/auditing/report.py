@@ -1,0 +1,96 @@
+"""What an audit found: the question, the rows, what decides, and the data of every picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+from tightaudit.auditing.pictures import Pictures
+from tightaudit.auditing.question import Question
+from tightaudit.auditing.rows import Row
+from tightaudit.auditing.verdict import Verdict
+from tightaudit.evidence.counts import Evidence
+from tightaudit.evidence.run import Run
+from tightaudit.planning.release import Release
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """The table of beliefs of one audited run, strongest belief first, and everything to repeat it."""
+
+    run: Run
+    question: Question
+    evidence: Evidence
+    release: Release
+    rows: tuple[Row, ...]
+    decides: Verdict
+    warnings: tuple[str, ...]
+    command: str | None = None
+    """The command line that made the report, if one did."""
+
+    @property
+    def headline(self) -> Row | None:
+        """The row that rests on all that was stated, and on nothing else; None if there is none."""
+        return None if self.decides.headline is None else self.rows[self.decides.headline]
+
+    @property
+    def claim_row(self) -> Row | None:
+        """The row whose p-value decides about the claim; None without a claim or such a row."""
+        return None if self.decides.deciding is None else self.rows[self.decides.deciding]
+
+    @property
+    def epsilon(self) -> float | None:
+        """The headline's lower bound on ε; None without a headline, or if its whole family is rejected."""
+        return None if self.headline is None else self.headline.epsilon
+
+    @property
+    def violated(self) -> bool | None:
+        """Whether the claim is rejected on what was stated; None if there is nothing to decide."""
+        return None if self.claim_row is None else self.claim_row.rejected
+
+    @property
+    def verdict(self) -> str:
+        """What was found, in one sentence, with the beliefs it rests on.
+
+        >>> import numpy as np, tightaudit as ta
+        >>> coins = ta.draw_coins(1000, seed=1)
+        >>> scores = 3 * coins.members + np.random.default_rng(1).standard_normal(1000)
+        >>> report = ta.audit(scores, coins.members, delta=1e-5, claim_epsilon=2.0)
+        >>> print(report.verdict)  # doctest: +NORMALIZE_WHITESPACE
+        The run is inconsistent with ε ≤ 2 at δ = 1e-05, at 95% confidence,
+        whatever the dependence between canaries and the shape of the curve.
+        """
+        from tightaudit.render.wording import verdict_sentence
+
+        return verdict_sentence(self)
+
+    @cached_property
+    def pictures(self) -> Pictures:
+        """The data of every picture, computed when the first is asked for."""
+        return Pictures.of(self.run, self.question, self.evidence, self.rows, self.headline)
+
+    def __str__(self) -> str:
+        """The table as plain text."""
+        from tightaudit.render.terminal.audit import plain_text
+
+        return plain_text(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, as `to_json` writes it."""
+        from tightaudit.render.fields.audit import audit_fields
+
+        return audit_fields(self)
+
+    def to_json(self, path: str | PathLike[str]) -> None:
+        """Write everything as JSON; docs/audit-json.md says what each field is."""
+        from tightaudit.render.fields.audit import write_json
+
+        write_json(self, path)
+
+    def to_html(self, path: str | PathLike[str]) -> None:
+        """Write one self-contained page with the table, the plots and what is needed to repeat the audit."""
+        from tightaudit.render.page.page import write_html
+
+        write_html(self, path)

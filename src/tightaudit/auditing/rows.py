@@ -1,0 +1,209 @@
+"""The rows of the table of beliefs: test, number released and claim tested, before any error is seen.
+
+Two beliefs can be held or not: that canaries' outcomes are independent, and that the privacy curve is in a
+family. Each combination is one row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tightaudit.auditing.question import Question
+from tightaudit.bounds.one_run import Bound, search
+from tightaudit.claims.approx_dp import ApproxDP
+from tightaudit.claims.base import Claim
+from tightaudit.claims.family import Family
+from tightaudit.claims.typical import as_seen_by
+from tightaudit.evidence.counts import Evidence, Rule
+from tightaudit.methods.any_dependence import AUDIT_PROGRAM, QUICK_PROGRAM, AnyDependence
+from tightaudit.methods.base import AnyEvidence, Method, Test, as_method
+from tightaudit.methods.exact import Exact
+from tightaudit.methods.rank_weighted import RankWeighted
+from tightaudit.planning.release import Release, Setting
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What has to be believed for a row to hold."""
+
+    independent: bool
+    """That outcomes are independent."""
+    family: Family | None
+    """That the privacy curve is in this family; None for any curve."""
+
+    def __str__(self) -> str:
+        """In words.
+
+        >>> import tightaudit as ta
+        >>> report = ta.audit([2.0, 1.0, -1.0, 0.0], [1, 1, 0, 0], delta=1e-5)
+        >>> [str(row.beliefs) for row in report.rows][1:]
+        ['outcomes are independent', 'the privacy curve is of the family gaussian', 'nothing']
+        """
+        from tightaudit.render.wording import beliefs_in_words
+
+        return beliefs_in_words(self) or "nothing"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One combination of beliefs, and what follows from it."""
+
+    beliefs: Beliefs
+    bound: Bound
+    evidence: Evidence
+    """The evidence with the number released that the bound is from."""
+    counts: tuple[int, ...]
+    """The numbers of released guesses that were tried; the bound is that of one of them."""
+    confidence: float
+    cost: float | None
+    """By how much trying several counts lowered ε at the one chosen; None if one was tried."""
+    tested: Claim | None
+    """The claim as this row tests it."""
+    tests_claim_itself: bool
+    """Whether that is the claim itself, and not what it says about another curve."""
+    p_value: float | None
+
+    @property
+    def epsilon(self) -> float | None:
+        """The lower bound on ε; None if the whole family is rejected."""
+        return self.bound.epsilon
+
+    @property
+    def method(self) -> Method:
+        """The method of the row."""
+        return self.bound.method
+
+    @property
+    def rejected(self) -> bool | None:
+        """Whether the claim is rejected; None without a claim."""
+        return None if self.p_value is None else self.p_value <= 1 - self.confidence
+
+
+@dataclass(frozen=True)
+class RowTest:
+    """All of a row that is fixed before the errors are looked at."""
+
+    tests: tuple[Test, ...]
+    """One for each number of released guesses to try."""
+    beliefs: Beliefs
+    family: Family
+    """The family searched for the bound: the one believed in, or (ε, δ)-DP."""
+    claim: Claim | None
+    """The claim as the row tests it."""
+    tests_claim_itself: bool
+    delta: float
+    confidence: float
+
+    @property
+    def method(self) -> Method:
+        """The method, its options fixed."""
+        return self.tests[0].method
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The numbers of released guesses to try."""
+        return tuple(test.released for test in self.tests)
+
+    def row(self, evidence: Evidence) -> Row:
+        """The row that follows from the errors."""
+        tries = [evidence.top(count) for count in self.counts]
+        shared = 1 - self.share(1 - self.confidence)
+        bounds = [self.bound(test, tried, shared) for test, tried in zip(self.tests, tries, strict=True)]
+        best = max(bounds, key=lambda bound: bound.size)
+        cost = None
+        if len(tries) > 1 and best.epsilon is not None:
+            alone = self.bound(best.test, best.evidence, self.confidence).epsilon
+            cost = None if alone is None else alone - best.epsilon
+        p = None
+        if self.claim is not None:
+            each = (
+                test.p_value(self.claim, test.statistic(tried))
+                for test, tried in zip(self.tests, tries, strict=True)
+            )
+            # One p-value for the best of several (Bonferroni).
+            p = min(1.0, len(tries) * min(each))
+        return Row(
+            beliefs=self.beliefs,
+            bound=best,
+            evidence=tries[bounds.index(best)],
+            counts=self.counts,
+            confidence=self.confidence,
+            cost=cost,
+            tested=self.claim,
+            tests_claim_itself=self.tests_claim_itself,
+            p_value=p,
+        )
+
+    def bound(self, test: Test, evidence: AnyEvidence, confidence: float) -> Bound:
+        """The bound in the row's family by one of its tests."""
+        return search(test, evidence, self.family, self.delta, confidence)
+
+    def share(self, level: float) -> float:
+        """The level at which each count may reject, so that the best of them keeps the whole (Bonferroni)."""
+        return level / len(self.tests)
+
+
+def table_of_beliefs(
+    question: Question,
+    n: int,
+    release: Release,
+    *,
+    method: str | Method | None = None,
+    rule: Rule = "two-sided",
+) -> list[RowTest]:
+    """The rows of the table for n canaries, strongest belief first; `method` replaces theirs.
+
+    >>> import tightaudit as ta
+    >>> from tightaudit.planning.release import Planned
+    >>> rows = table_of_beliefs(Question.of(claim="gaussian(mu=1)", delta=1e-5), 10_000, Planned())
+    >>> [(row.method.name, row.counts) for row in rows][:2]
+    [('rank-weighted', (10000,)), ('exact', (200,))]
+    """
+    kinds = (True, False) if method is None else (as_method(method).assumes.independent_outcomes,)
+    families = (None,) if question.family is None else (question.family, None)
+    return [
+        row_test(
+            question,
+            Beliefs(independent, family),
+            as_method(method or _method(independent, family, release, question.typical, rule)),
+            release,
+            n,
+            rule,
+        )
+        for independent in kinds
+        for family in families
+    ]
+
+
+def row_test(
+    question: Question, beliefs: Beliefs, method: Method, release: Release, n: int, rule: Rule = "two-sided"
+) -> RowTest:
+    """One row: its method's options fixed, the number to release decided."""
+    fixed = method.fixed(n, question.typical)
+    family = beliefs.family or ApproxDP.family(delta=question.delta)
+    family.require_delta(question.delta)
+    counts = release.counts_for(Setting(n, fixed, family, question.typical, question.level, rule))
+    asked = question.claim
+    return RowTest(
+        tests=tuple(Test(fixed, n, count) for count in counts),
+        beliefs=beliefs,
+        family=family,
+        claim=None if asked is None else as_seen_by(family, asked, question.delta),
+        tests_claim_itself=asked is not None and (asked.point is None) == family.assumes_shape,
+        delta=question.delta,
+        confidence=question.confidence,
+    )
+
+
+def _method(independent: bool, family: Family | None, release: Release, typical: Claim, rule: Rule) -> Method:
+    """The best method for a row's beliefs.
+
+    With a family to plan for, weighting all guesses by rank beats counting the errors of some, if ranks are
+    in order of confidence: two-sided guessing gets that wrong for a claim whose directions differ, and
+    one-sided guessing always. Without one the count is as good: against (ε, δ)-DP every guess is alike.
+    Who fixes the number released gets it.
+    """
+    if not independent:
+        return AnyDependence(largest_program=QUICK_PROGRAM if release.tries_several else AUDIT_PROGRAM)
+    ordered = rule == "threshold" or (rule == "two-sided" and typical.symmetric)
+    return RankWeighted() if family is not None and release.open and ordered else Exact()

@@ -1,0 +1,39 @@
+"""Which rows count: the one that is the headline, and the one that decides about the claim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tightaudit.auditing.question import Question
+from tightaudit.auditing.rows import Row
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Places in the table, None where no row rests only on what was stated.
+
+    Rejecting a claim itself needs no belief in a family: the claim is what is disproved. So the row that
+    decides may believe in the claim's family where the headline may not.
+    """
+
+    headline: int | None
+    """The row whose bound rests on all that was stated, and on nothing else."""
+    deciding: int | None
+    """The row whose p-value decides about the claim."""
+
+    @classmethod
+    def of(cls, question: Question, rows: Sequence[Row]) -> Verdict:
+        """The first of the rows, which are in order of strength, that may be relied on for each."""
+
+        def stated(row: Row, *, unless: bool = False) -> bool:
+            known = question.family_known or row.beliefs.family is None or unless
+            return known and (bool(question.independent) or not row.beliefs.independent)
+
+        headline = (at for at, row in enumerate(rows) if stated(row))
+        deciding = (
+            at
+            for at, row in enumerate(rows)
+            if row.p_value is not None and stated(row, unless=row.tests_claim_itself)
+        )
+        return cls(next(headline, None), next(deciding, None))

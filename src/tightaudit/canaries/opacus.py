@@ -1,0 +1,258 @@
+"""Canaries inside an optimizer of Opacus: a thin adapter around canaries that own a coordinate each.
+
+One optimizer object is patched in two places: `add_noise`, around which canaries are inserted and what came
+out is recorded, and `clip_and_accumulate`, for canaries that are inserted before clipping. What Opacus does
+not promise is used here and nowhere else: the optimizer's `_get_flat_grad_sample`, and the mark `_processed`
+on gradients. The version range in pyproject.toml and tests/canaries/test_opacus.py hold it to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from tightaudit.canaries.coordinates import CoordinateCanaries, require_same
+from tightaudit.claims.dp_sgd import DpSgd
+from tightaudit.evidence.run import Run
+from tightaudit.support.checks import FloatArray
+from tightaudit.support.errors import InputError
+from tightaudit.support.extras import needs
+
+with needs("torch", "canaries in Opacus"):
+    import torch
+    from opacus.optimizers import AdaClipDPOptimizer, DPOptimizer, DPOptimizerFastGradientClipping
+    from opacus.optimizers.ddpoptimizer import DistributedDPOptimizer
+    from opacus.optimizers.ddpoptimizer_fast_gradient_clipping import (
+        DistributedDPOptimizerFastGradientClipping,
+    )
+    from opacus.optimizers.fsdpoptimizer_fast_gradient_clipping import FSDPOptimizerFastGradientClipping
+    from opacus.optimizers.perlayeroptimizer import DPPerLayerOptimizer
+
+Parameter: TypeAlias = Any
+"""A parameter on which Opacus has hung `grad_sample` and `summed_grad`."""
+Insertion = Literal["after-clipping", "before-clipping"]
+
+OVERSIZE = 10.0
+"""How many clipping norms long a canary's gradient is before it is clipped."""
+_UNSUPPORTED = (
+    AdaClipDPOptimizer,
+    DPPerLayerOptimizer,
+    DistributedDPOptimizer,
+    DistributedDPOptimizerFastGradientClipping,
+    FSDPOptimizerFastGradientClipping,
+)
+_MARK = "_tightaudit_canaries"
+
+
+class WhiteBoxCanaries:
+    """Canaries in the gradient of an optimizer that `PrivacyEngine.make_private` returned.
+
+        canaries = WhiteBoxCanaries(optimizer, n=5000, sample_rate=loader.sample_rate)
+        ...                                   # the training loop, unchanged
+        report = ta.audit(canaries.run(), delta=1e-5)
+
+    Supported: Poisson sampling, virtual steps (`BatchMemoryManager`), every optimizer that Opacus wraps, flat
+    clipping, ghost clipping. Not supported, and refused: per-layer and adaptive clipping, distributed
+    optimizers. The noise multiplier has to stay the same; the clipping norm may change.
+
+    `insertion="before-clipping"` hands each canary in as one more per-example gradient, ten clipping norms
+    long, so that mistakes in the clipping show too; it costs memory and a second pass of clipping, and does
+    not go with ghost clipping, which has no per-example gradients.
+    """
+
+    def __init__(
+        self,
+        optimizer: DPOptimizer,
+        *,
+        n: int,
+        sample_rate: float,
+        seed: int | None = None,
+        insertion: Insertion = "after-clipping",
+    ) -> None:
+        _require_supported(optimizer)
+        if insertion not in get_args(Insertion):
+            raise InputError("insertion", insertion, f"one of {', '.join(get_args(Insertion))}")
+        if insertion == "before-clipping" and isinstance(optimizer, DPOptimizerFastGradientClipping):
+            raise InputError(
+                "insertion", insertion, "after-clipping: ghost clipping has no gradient per example"
+            )
+        self._optimizer, self._insertion = optimizer, insertion
+        self._parameters = [p for p in optimizer.params if p.requires_grad]
+        self._core = CoordinateCanaries(
+            n,
+            coordinates=sum(p.numel() for p in self._parameters),
+            sample_rate=sample_rate,
+            noise_multiplier=optimizer.noise_multiplier,
+            seed=seed,
+        )
+        self._places = self._places_in_parameters()
+        self._begin_step()
+        self._attach()
+
+    @property
+    def n(self) -> int:
+        """The number of canaries."""
+        return self._core.n
+
+    @property
+    def steps(self) -> int:
+        """The steps taken so far."""
+        return self._core.steps
+
+    @property
+    def claim(self) -> DpSgd:
+        """What the optimizer's own settings promise after the steps taken so far."""
+        return self._core.claim
+
+    def run(self, score: str = "log-likelihood-ratio") -> Run:
+        """Scores and secret bits of the steps taken so far.
+
+        `log-likelihood-ratio` is the best score there is, `sum` the plain sum of the noisy gradients, and
+        `spread` their standard deviation over the steps, which sees noise that repeats.
+        """
+        return self._core.run(score, source=f"white-box canaries, {self._insertion}")
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that is needed to go on from here, secret bits included: for the checkpoint of the model."""
+        state = {"insertion": self._insertion, **self._core.state()}
+        return {
+            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+            for name, value in state.items()
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint: the same bits, the same coordinates, the scores so far."""
+        plain = {
+            name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in state.items()
+        }
+        self._core.load(plain)
+        require_same(plain, {"insertion": self._insertion})
+        self._places = self._places_in_parameters()
+        self._begin_step()
+
+    def detach(self) -> None:
+        """Leave the optimizer as it was."""
+        self._optimizer.add_noise, self._optimizer.clip_and_accumulate = self._originals
+        del self._optimizer.__dict__[_MARK]
+
+    def _places_in_parameters(self) -> list[tuple[Parameter, slice, torch.Tensor]]:
+        """For each parameter the canaries in it, as a slice, and their places in it."""
+        sizes = np.array([p.numel() for p in self._parameters])
+        ends = np.cumsum(sizes)
+        starts, coordinates = ends - sizes, self._core.coordinates
+        bounds = np.searchsorted(coordinates, np.append(starts, ends[-1]))
+        return [
+            (
+                parameter,
+                slice(first, last),
+                torch.from_numpy(coordinates[first:last] - start).to(parameter.device),
+            )
+            for parameter, start, first, last in zip(
+                self._parameters, starts, bounds[:-1], bounds[1:], strict=True
+            )
+            if last > first
+        ]
+
+    def _attach(self) -> None:
+        if _MARK in self._optimizer.__dict__:
+            raise InputError("optimizer", "one with canaries in it", "one without; detach them first")
+        self._optimizer.__dict__[_MARK] = self
+        add_noise, clip = self._optimizer.add_noise, self._optimizer.clip_and_accumulate
+        self._originals = add_noise, clip
+        self._optimizer.add_noise = lambda: self._noise_and_record(add_noise)
+        if self._insertion == "before-clipping":
+            self._optimizer.clip_and_accumulate = lambda: self._clip_with_canaries(clip)
+
+    def _begin_step(self) -> None:
+        self._share = np.zeros(self._core.n)
+        self._inserted = False
+
+    def _noise_and_record(self, add_noise: Callable[[], None]) -> None:
+        sigma = self._core.sigma
+        if self._optimizer.noise_multiplier != sigma:
+            raise InputError(
+                "noise_multiplier", self._optimizer.noise_multiplier, f"{sigma}, as in the steps before"
+            )
+        norm = float(self._optimizer.max_grad_norm)
+        if self._insertion == "after-clipping":
+            self._share = self._at_coordinates("summed_grad")
+            sampled = torch.from_numpy(self._core.sampled())
+            for parameter, canaries, places in self._places:
+                here = places[sampled[canaries].to(places.device)]
+                flat = parameter.summed_grad.contiguous().view(-1)
+                flat[here] += norm
+                parameter.summed_grad = flat.view_as(parameter.summed_grad)
+        add_noise()
+        self._core.record(self._at_coordinates("grad") / norm, share=self._share / norm)
+        self._begin_step()
+
+    def _at_coordinates(self, name: str) -> FloatArray:
+        values = np.empty(self._core.n)
+        for parameter, canaries, places in self._places:
+            values[canaries] = getattr(parameter, name).detach().reshape(-1)[places].double().cpu().numpy()
+        return values
+
+    def _clip_with_canaries(self, clip: Callable[[], None]) -> None:
+        """Clip the batch alone, to know its share, then again with the canaries among its examples."""
+        optimizer = self._optimizer
+        parts = [(p, p.grad_sample, optimizer._get_flat_grad_sample(p)) for p in optimizer.params]
+        before = [None if p.summed_grad is None else p.summed_grad.clone() for p, _, _ in parts]
+        held = self._held(before, optimizer.params)
+        for p, _, examples in parts:
+            p.grad_sample = examples.clone()
+        clip()
+        self._share += self._at_coordinates("summed_grad") - held
+        if self._inserted:
+            self._restore(parts)
+            return
+        self._inserted = True
+        chosen = np.flatnonzero(self._core.sampled())
+        for (p, _, examples), earlier in zip(parts, before, strict=True):
+            p.summed_grad = earlier
+            p.grad_sample = torch.cat([examples, self._gradients(p, chosen, examples)])
+        clip()
+        self._restore(parts)
+
+    def _held(self, before: list[torch.Tensor | None], parameters: list[Parameter]) -> FloatArray:
+        """What earlier parts of a virtual step left at the coordinates."""
+        if any(tensor is None for tensor in before):
+            return np.zeros(self._core.n)
+        values = np.empty(self._core.n)
+        summed = {id(p): tensor for p, tensor in zip(parameters, before, strict=True)}
+        for parameter, canaries, places in self._places:
+            tensor = summed[id(parameter)]
+            assert tensor is not None
+            values[canaries] = tensor.reshape(-1)[places].double().cpu().numpy()
+        return values
+
+    def _gradients(self, parameter: Parameter, chosen: Any, like: torch.Tensor) -> torch.Tensor:
+        """The canaries' gradients at one parameter, a row each: zero but at their coordinates."""
+        rows = torch.zeros((chosen.size, *like.shape[1:]), dtype=like.dtype, device=like.device)
+        for own, canaries, places in self._places:
+            if own is parameter:
+                inside = (chosen >= canaries.start) & (chosen < canaries.stop)
+                row = torch.from_numpy(np.flatnonzero(inside)).to(like.device)
+                column = places[torch.from_numpy(chosen[inside] - canaries.start).to(places.device)]
+                rows.view(chosen.size, -1)[row, column] = OVERSIZE * float(self._optimizer.max_grad_norm)
+        return rows
+
+    @staticmethod
+    def _restore(parts: list[tuple[Parameter, Any, torch.Tensor]]) -> None:
+        """Leave the batch's own gradients where Opacus looks for them afterwards."""
+        for p, original, _ in parts:
+            p.grad_sample = original
+            for tensor in original if isinstance(original, list) else [original]:
+                tensor._processed = True
+
+
+def _require_supported(optimizer: object) -> None:
+    if not isinstance(optimizer, DPOptimizer):
+        raise InputError("optimizer", type(optimizer).__name__, "the one that make_private returned")
+    if isinstance(optimizer, _UNSUPPORTED):
+        raise InputError(
+            "optimizer",
+            type(optimizer).__name__,
+            "flat or ghost clipping on one device; not per-layer, adaptive or distributed",
+        )

@@ -1,0 +1,155 @@
+"""Claims on a line: one parameter is free, and a search walks along it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scipy.optimize import brentq
+
+from tightaudit.support.errors import InputError
+
+if TYPE_CHECKING:
+    from tightaudit.claims.base import Claim
+
+RESOLUTION = 1e-8
+"""How finely a parameter is searched, relative to itself, unless something coarser will do."""
+_MAX_DOUBLINGS = 9
+_SMALLEST = 1e-9
+_FAR = 40.0
+_NOT_ZERO = 1e-12
+
+
+@dataclass(frozen=True)
+class Family:
+    """Claims that differ in one parameter.
+
+    A search walks along the *leak*, which grows as the members get less private: the parameter itself, or
+    its inverse where a larger parameter is more private, as with noise.
+
+    >>> import tightaudit as ta
+    >>> family = ta.Gaussian.family()
+    >>> family.parameter, family.member(2.0)
+    ('mu', Gaussian(mu=2.0))
+    """
+
+    text: str
+    """The text form, with the free parameter left out."""
+    parameter: str
+    """Name of the free parameter."""
+    member: Callable[[float], Claim]
+    """The claim at one value of the parameter."""
+    most_private: Claim
+    """The limit as the leak goes to 0."""
+    least_private: Claim
+    """The limit as the leak goes to `upper`."""
+    upper: float = math.inf
+    """Where the leak ends."""
+    delta: float | None = None
+    """The δ of every member, for the families of (ε, δ)-DP, which assume no shape."""
+    protects: bool = False
+    """Whether a larger parameter is more private."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def assumes_shape(self) -> bool:
+        """Whether being in the family is a belief about the whole privacy curve."""
+        return self.delta is None
+
+    def require_delta(self, delta: float) -> None:
+        """Refuse a δ at which the family has no ε to search for.
+
+        >>> import tightaudit as ta
+        >>> ta.ApproxDP.family(delta=0.1).require_delta(0.2)
+        Traceback (most recent call last):
+            ...
+        tightaudit.InputError: delta=0.2: expected 0.1, the δ of the family approx-dp(delta=0.1)
+        """
+        if self.delta is not None and self.delta != delta:
+            raise InputError("delta", delta, f"{self.delta:g}, the δ of the family {self}")
+        if self.assumes_shape and math.isinf(self.leaking(min(1.0, self.upper)).epsilon(delta)):
+            expected = f"a δ at which claims of the family {self} have a finite ε, or another family"
+            raise InputError("delta", delta, expected)
+
+    @property
+    def direction(self) -> str:
+        """How rejected members lie to the last of them, in words: the more private ones are rejected too."""
+        return "down to" if self.protects else "up to"
+
+    def leaking(self, leak: float) -> Claim:
+        """The member with so large a leak, anywhere from 0 to below `upper`.
+
+        >>> import tightaudit as ta
+        >>> ta.Gaussian.family().leaking(2.0)
+        Gaussian(mu=2.0)
+        """
+        return self.member(self.parameter_at(leak)) if leak > 0 else self.most_private
+
+    def parameter_at(self, leak: float) -> float:
+        """The parameter of the member with so large a leak."""
+        if not self.protects:
+            return leak
+        return 1 / leak if leak > 0 else math.inf
+
+    def leak(self, claim: Claim) -> float:
+        """The leak of a member.
+
+        >>> import tightaudit as ta
+        >>> ta.Laplace.family().leak(ta.Laplace(0.5))
+        0.5
+        """
+        # 1/x is its own inverse.
+        return self.parameter_at(claim.parameters[self.parameter])
+
+    def last_rejected(self, excess: Callable[[Claim], float], resolution: float = RESOLUTION) -> float:
+        """The largest leak whose excess is not positive, where both kinds are among the family's limits.
+
+        >>> import tightaudit as ta
+        >>> round(ta.Laplace.family().last_rejected(lambda claim: claim.epsilon(0.0) - 2), 6)
+        2.0
+        """
+
+        def at(leak: float) -> float:
+            value = min(max(excess(self.leaking(leak)), -_FAR), _FAR)
+            # Zero counts as rejected; left as it is, a root finder would stop at the near end of a plateau.
+            return value if value > 0 else min(value, -_NOT_ZERO)
+
+        low, high = 0.0, min(1.0, self.upper / 2)
+        for _ in range(_MAX_DOUBLINGS):
+            if at(high) > 0:
+                break
+            low, high = high, 2 * high if math.isinf(self.upper) else 0.5 * (high + self.upper)
+        else:
+            raise ArithmeticError(f"no member of the family {self} is accepted, although its limit is")
+        while low == 0 and high > _SMALLEST:
+            if at(high / 2) > 0:
+                high /= 2
+            else:
+                low = high / 2
+        if low == 0:
+            return low
+        root = float(brentq(at, low, high, xtol=resolution * low, rtol=resolution))
+        step = resolution * root
+        while root > low and at(root) > 0:
+            root, step = max(low, root - step), 2 * step
+        return root
+
+    def at_epsilon(self, epsilon: float, delta: float) -> Claim:
+        """The least private member whose ε at δ does not exceed the one given.
+
+        >>> import tightaudit as ta
+        >>> round(ta.Gaussian.family().at_epsilon(4.3772, 1e-5).mu, 4)
+        1.0
+        """
+
+        def excess(claim: Claim) -> float:
+            return claim.epsilon(delta) - epsilon
+
+        if excess(self.most_private) > 0 or excess(self.least_private) <= 0:
+            expected = f"an ε at δ={delta:g} that members of the family {self} have"
+            raise InputError("claim", f"ε={epsilon:g}", expected)
+        return self.leaking(self.last_rejected(excess))

@@ -1,0 +1,40 @@
+"""What to plan for when the mechanism is not known, and what a claim says about a curve of another shape."""
+
+from __future__ import annotations
+
+from tightaudit.claims.approx_dp import ApproxDP
+from tightaudit.claims.base import Claim
+from tightaudit.claims.family import Family
+from tightaudit.claims.gaussian import Gaussian
+from tightaudit.claims.laplace import Laplace
+
+TYPICAL_EPSILON = 4.0
+LARGEST_TYPICAL_EPSILON = 100.0
+
+
+def typical_claim(claim: Claim | None, family: Family | None, delta: float) -> Claim:
+    """What to plan for: the claim, or a member of the family with the claimed ε or an ordinary one.
+
+    >>> str(typical_claim(ApproxDP(4.377, 1e-5), None, 1e-5))[:16]
+    'gaussian(mu=0.99'
+    """
+    if claim is not None and claim.point is None:
+        return claim
+    epsilon = TYPICAL_EPSILON if claim is None or claim.point is None else claim.point[0] or TYPICAL_EPSILON
+    if family is None or not family.assumes_shape:
+        family = Gaussian.family() if delta > 0 else Laplace.family()
+    reachable = family.least_private.epsilon(delta) / 2
+    if reachable == 0:
+        return family.leaking(min(1.0, family.upper / 2))
+    return family.at_epsilon(min(epsilon, reachable, LARGEST_TYPICAL_EPSILON), delta)
+
+
+def as_seen_by(family: Family, claim: Claim, delta: float) -> Claim:
+    """The claim as a row tests it that believes in a family: itself, or what it says about such a curve.
+
+    >>> str(as_seen_by(ApproxDP.family(delta=1e-5), Gaussian(1.0), 1e-5))[:24]
+    'approx-dp(epsilon=4.3771'
+    """
+    if not family.assumes_shape:
+        return ApproxDP.implied_by(claim, delta)
+    return claim if claim.point is None else family.at_epsilon(claim.point[0], delta)

@@ -1,0 +1,71 @@
+"""The list of commands; each is imported when it is called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from tightaudit import __version__
+from tightaudit.cli.groups import Command, flat
+
+COMMANDS = {
+    "audit": "How much did one run leak? From a file of scores to a table of bounds.",
+    "pvalue": "How likely are so few errors if a claim holds?",
+    "bound": "A lower bound on ε from counts.",
+    "plan": "How many canaries does an audit need?",
+    "many-runs": "The classics, from many runs with one guess each.",
+    "calibrate": "How often is a method wrong about a mechanism that is known?",
+    "dpsgd": "The paper's DP-SGD experiment, at any size.",
+    "reproduce": "The figures of the paper.",
+    "demo": "Train a small network with canaries inside, and audit it.",
+}
+"""Each has a file of its name in this folder, with a function of its name."""
+
+
+class Commands(TyperGroup):
+    """The commands, put together one at a time."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        name = cmd_name.replace("-", "_")
+        alone = typer.Typer(
+            add_completion=False,
+            pretty_exceptions_enable=False,
+            rich_markup_mode="rich",
+            context_settings={"help_option_names": ["-h", "--help"]},
+        )
+        function = getattr(import_module(f"tightaudit.cli.{name}"), name)
+        alone.command(cmd_name, cls=Command)(flat(function))
+        return typer.main.get_command(alone)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="tightaudit",
+    help="How much does a differentially private algorithm really leak? Lower bounds on ε from one run.",
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # the list of commands is plain text, for which rich need not be imported
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if version:
+        print(f"tightaudit {__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())

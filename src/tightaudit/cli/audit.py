@@ -1,0 +1,179 @@
+"""`tightaudit audit`: from a file of scores to the table of beliefs."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from tightaudit.cli.groups import completing
+from tightaudit.cli.options import AsJson, ClaimOptions, Confidence, Released, count, number
+from tightaudit.cli.output import print_json, print_view, progress_bar
+from tightaudit.support.errors import InputError
+
+if TYPE_CHECKING:
+    from tightaudit.evidence.counts import Guessing, Rule
+    from tightaudit.evidence.run import Run
+
+VIOLATED = 1
+_FORMATS = "csv, tsv, parquet, npz, jsonl"
+
+
+@dataclass(frozen=True)
+class Input:
+    """Where scores and secret bits are."""
+
+    file: Annotated[
+        str,
+        typer.Argument(help=f"Scores and secret bits: {_FORMATS} or a saved run; - reads standard input."),
+    ]
+    members: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The secret bits, if in another file; joined by id.")
+    ] = None
+    score_column: Annotated[str | None, typer.Option(help="Column of the scores; score if not given.")] = None
+    member_column: Annotated[
+        str | None, typer.Option(help="Column of the secret bits; member if not given.")
+    ] = None
+    id_column: Annotated[str | None, typer.Option(help="Column of the ids; id if not given.")] = None
+    file_format: Annotated[
+        str | None, typer.Option("--format", help=f"Format, if the name does not tell: {_FORMATS}.")
+    ] = None
+
+    def run(self) -> Run:
+        """Read them."""
+        from tightaudit.evidence.reading.columns import Columns
+        from tightaudit.evidence.reading.files import read_run
+
+        columns = Columns(self.score_column, self.member_column, self.id_column)
+        return read_run(self.file, members=self.members, columns=columns, file_format=self.file_format)
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What is stated to be known."""
+
+    independent: Annotated[
+        bool | None,
+        typer.Option(
+            "--independent/--dependent",
+            help="State that each canary's outcome depends on its own bit and noise alone; or not.",
+        ),
+    ] = None
+    family_known: Annotated[
+        bool | None,
+        typer.Option(
+            "--family-known/--family-unknown", help="State that the privacy curve is in the family; or not."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class GuessingOptions:
+    """How bits are guessed."""
+
+    guessing: Annotated[
+        str | None,
+        typer.Option(help="two-sided, one-sided or threshold; by default as the run says, else two-sided."),
+    ] = None
+    threshold: Annotated[
+        float | None,
+        typer.Option(parser=number, metavar="NUMBER", help="Threshold of the scores, fixed in advance."),
+    ] = None
+    seed: Annotated[int, typer.Option(parser=count, metavar="COUNT", help="Seed of the order of ties.")] = 0
+
+    def of(self, run: Run) -> Guessing:
+        """As given; where nothing is, as the run says."""
+        from tightaudit.evidence.counts import Guessing
+
+        threshold = run.threshold if self.threshold is None else self.threshold
+        rule = self.guessing or ("two-sided" if threshold is None else "threshold")
+        needed = rule == "threshold" or self.threshold is not None
+        return Guessing(cast("Rule", rule), threshold if needed else None, self.seed)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What comes out."""
+
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write the report as a web page.")] = None
+    as_json: AsJson = False
+    fail_on_violation: Annotated[
+        bool, typer.Option("--fail-on-violation", help="Exit with 1 if the claim is rejected.")
+    ] = False
+
+
+def audit(
+    context: typer.Context,
+    source: Input,
+    claimed: ClaimOptions,
+    stated: Stated,
+    guesses: GuessingOptions,
+    output: Output,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            parser=number, metavar="NUMBER", help="The δ at which ε is bounded; by default that of the claim."
+        ),
+    ] = None,
+    confidence: Confidence = 0.95,
+    released: Released = "planned",
+    method: Annotated[
+        str | None,
+        typer.Option(help="One method instead: {methods}.", autocompletion=completing("methods")),
+    ] = None,
+) -> None:
+    """How much did one run leak? Lower bounds on ε, one per combination of beliefs.
+
+    [bold]Examples[/bold]
+
+    tightaudit audit scores.csv --delta 1e-5
+
+    tightaudit audit run.npz --delta 1e-5 --claim 'gaussian(mu=1)' --independent --html audit.html
+
+    tightaudit audit scores.parquet --members coins.csv --delta 1e-5 --claim-epsilon 8 --fail-on-violation
+    """
+    from tightaudit.auditing.audit import audit as audit_run
+
+    for path in (source.file, source.members):
+        if (
+            output.html is not None
+            and path is not None
+            and Path(output.html).resolve() == Path(path).resolve()
+        ):
+            raise InputError("html", output.html, "a file other than the scores")
+    run = source.run()
+    nothing_claimed = claimed.claim is None and claimed.claim_epsilon is None and run.claim is None
+    if output.fail_on_violation and nothing_claimed:
+        raise InputError("fail-on-violation", True, "a claim to test")
+    with progress_bar("rows of the table") as progress:
+        report = audit_run(
+            run,
+            delta=delta,
+            claim=claimed.claim,
+            claim_epsilon=claimed.claim_epsilon,
+            family=claimed.family,
+            independent=stated.independent,
+            family_known=stated.family_known,
+            confidence=confidence,
+            released=released,
+            method=method,
+            guessing=guesses.of(run),
+            progress=progress,
+        )
+    report = replace(report, command=shlex.join(["tightaudit", *(context.obj or [])]))
+    if output.fail_on_violation and report.violated is None:
+        expected = "a row that decides about the claim: --independent, or a method that does not need it"
+        raise InputError("fail-on-violation", True, expected)
+    if output.html is not None:
+        report.to_html(output.html)
+    if output.as_json:
+        print_json(report.to_dict())
+    else:
+        from tightaudit.render.terminal.audit import audit_view
+
+        print_view(audit_view(report))
+    if output.fail_on_violation and report.violated:
+        raise typer.Exit(VIOLATED)

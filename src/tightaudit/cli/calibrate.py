@@ -1,0 +1,102 @@
+"""`tightaudit calibrate`: how often a method is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tightaudit.cli.groups import completing
+from tightaudit.cli.options import AsJson, Guesses, Released, Seed, count, number
+from tightaudit.cli.output import print_json, print_view, progress_bar
+
+if TYPE_CHECKING:
+    from tightaudit.simulate.calibration import Audits
+
+
+@dataclass(frozen=True)
+class AuditsOptions:
+    """The audits to repeat."""
+
+    n: Guesses
+    released: Released = "planned"
+    table: Annotated[
+        bool, typer.Option("--table", help="Calibrate the rows of an audit's table instead of methods.")
+    ] = False
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A method; repeat it for several. All by default: {methods}.",
+            autocompletion=completing("methods"),
+        ),
+    ] = None
+    repetitions: Annotated[int, typer.Option(parser=count, metavar="COUNT", help="Audits.")] = 10_000
+    seed: Seed = 0
+
+    def audits(self) -> Audits:
+        """As one object."""
+        from tightaudit.simulate.calibration import Audits
+
+        return Audits(
+            n=self.n,
+            released=self.released,
+            methods=self.method or None,
+            table=self.table,
+            times=self.repetitions,
+            seed=self.seed,
+        )
+
+
+def calibrate(
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            help="What to audit, as in 'gaussian(mu=1)'. Known: {mechanisms}.",
+            autocompletion=completing("mechanisms"),
+        ),
+    ],
+    repeated: AuditsOptions,
+    claim: Annotated[
+        str | None, typer.Option(help="The claim to test, by default the one the mechanism satisfies.")
+    ] = None,
+    level: Annotated[
+        list[float] | None,
+        typer.Option(parser=number, metavar="NUMBER", help="Nominal level; repeat it for several."),
+    ] = None,
+    delta: Annotated[
+        float, typer.Option(parser=number, metavar="NUMBER", help="The δ of the mean bounds.")
+    ] = 1e-5,
+    bounds: Annotated[bool, typer.Option(help="Also mean bounds beside the true ε; takes longer.")] = True,
+    workers: Annotated[int, typer.Option(help="Processes; -1 takes all cores.")] = -1,
+    as_json: AsJson = False,
+) -> None:
+    """How often does a method reject a claim that is true? Repeated audits of a known mechanism.
+
+    [bold]Examples[/bold]
+
+    tightaudit calibrate --mechanism 'gaussian(mu=1)' --n 1000 --released 200
+
+    tightaudit calibrate --mechanism 'laplace(mu=1)' --n 1000 --released best --table --no-bounds
+
+    tightaudit calibrate --mechanism 'shared-score(claim=gaussian(mu=1))' --n 200 --released 200 --no-bounds
+    """
+    from tightaudit.render.fields.calibration import calibration_fields
+    from tightaudit.render.terminal.calibration import calibration_view
+    from tightaudit.simulate.calibration import calibrate as repeat_audits
+
+    with progress_bar("auditing") as progress:
+        result = repeat_audits(
+            mechanism,
+            repeated.audits(),
+            claim=claim,
+            levels=level or (0.05,),
+            delta=delta,
+            bounds=bounds,
+            workers=workers,
+            progress=progress,
+        )
+    if as_json:
+        print_json(calibration_fields(result))
+    else:
+        print_view(*calibration_view(result))

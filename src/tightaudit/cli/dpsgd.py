@@ -1,0 +1,152 @@
+"""`tightaudit dpsgd`: the paper's DP-SGD experiment, at any size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import typer
+
+from tightaudit.cli.options import AsJson, Confidence, Delta, Seed, count, number
+from tightaudit.cli.output import print_json, print_view, progress_bar
+from tightaudit.support.errors import InputError
+from tightaudit.support.extras import needs
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tightaudit.paper.trainings.data import Images
+    from tightaudit.paper.trainings.training import Recipe
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """What is trained on."""
+
+    data: Annotated[str, typer.Option(help="digits, fashion-mnist or cifar10.")] = "digits"
+    data_from: Annotated[
+        str | None, typer.Option(metavar="PATH", help="File or folder with the data, unless it is digits.")
+    ] = None
+    examples: Annotated[
+        int | None, typer.Option(parser=count, metavar="COUNT", help="Training images; all if not given.")
+    ] = None
+
+    def images(self) -> Images:
+        """Read them."""
+        from tightaudit.paper.trainings.data import load
+
+        return load(self.data, self.data_from).first(self.examples)
+
+
+@dataclass(frozen=True)
+class RecipeOptions:
+    """What is trained, and how."""
+
+    model: Annotated[str, typer.Option(help="small (two convolutions) or resnet14.")] = "small"
+    canaries: Annotated[int, typer.Option(parser=count, metavar="COUNT", help="White-box canaries.")] = 5000
+    steps: Annotated[int, typer.Option(parser=count, metavar="COUNT", help="Steps of training.")] = 200
+    batch_size: Annotated[
+        int, typer.Option(parser=count, metavar="COUNT", help="Images in a step, on average.")
+    ] = 150
+    optimizer: Annotated[str, typer.Option(help="adam or sgd.")] = "adam"
+    learning_rate: Annotated[
+        float, typer.Option(parser=number, metavar="NUMBER", help="Of the optimizer.")
+    ] = 1e-3
+    seed: Seed = 0
+
+    def recipe(self) -> Recipe:
+        """As one object."""
+        from tightaudit.paper.trainings.training import Recipe
+
+        if self.canaries < 1:
+            raise InputError("canaries", self.canaries, "at least 1")
+        return Recipe(
+            model=self.model,
+            batch_size=self.batch_size,
+            steps=self.steps,
+            optimizer=cast("Literal['sgd', 'adam']", self.optimizer),
+            learning_rate=self.learning_rate,
+            canaries=self.canaries,
+            seed=self.seed,
+        )
+
+
+def dpsgd(
+    data: DataOptions,
+    trained: RecipeOptions,
+    epsilon: Annotated[str, typer.Option(metavar="NUMBERS", help="The ε to train at.")] = "1,2,4,8,16",
+    delta: Delta = 1e-5,
+    released: Annotated[
+        int | None,
+        typer.Option(parser=count, metavar="COUNT", help="Guesses released; half of them if not given."),
+    ] = None,
+    confidence: Confidence = 0.95,
+    out: Annotated[
+        str, typer.Option(metavar="FOLDER", help="Where results and checkpoints are kept.")
+    ] = "dpsgd-results",
+    as_json: AsJson = False,
+) -> None:
+    """Train with DP-SGD at several ε, white-box canaries inside, and audit each training in every way.
+
+    Each finished ε is kept, and a killed training goes on from its last checkpoint: give the same command.
+
+    [bold]Examples[/bold]
+
+    tightaudit dpsgd --epsilon 8
+
+    tightaudit dpsgd --data cifar10 --data-from cifar-10-python.tar.gz --model resnet14 --released 2500
+    """
+    with needs("torch", "dpsgd"):
+        from tightaudit.paper.trainings.experiment import Experiment
+    recipe = trained.recipe()
+    count = recipe.canaries // 2 if released is None else released
+    experiment = Experiment(data.images(), recipe, delta, count, confidence)
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    results = []
+    for target in _numbers(epsilon):
+        with progress_bar(f"steps at ε = {target:g}") as progress:
+            results.append(experiment.result(folder, target, progress))
+    if as_json:
+        print_json({"results": results})
+        return
+    for result in results:
+        print_view(
+            f"{result['data']}, {result['model']}: ε = {result['claim_epsilon']:.3f} at δ = "
+            f"{result['delta']:g} by {result['claim']} ({result['accountant_epsilon']:.3f} by Opacus); "
+            f"accuracy {100 * result['accuracy']:.0f}%, {result['seconds']:.0f} s",
+            _table(result),
+        )
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError("epsilon", text, "numbers with commas between, as in 1,2,4") from None
+
+
+def _table(result: dict[str, Any]) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from tightaudit.render.wording import ANY, rounded_down
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("method", "curve", "score"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("released", "errors", "ε ≥", "of ε"):
+        table.add_column(heading, justify="right")
+    for bound in result["bounds"]:
+        epsilon = bound["epsilon"]
+        table.add_row(
+            bound["method"],
+            ANY if bound["assumes"]["family"] is None else bound["family"].split("(")[0],
+            "likelihood" if bound["score"] == "log-likelihood-ratio" else bound["score"],
+            f"{bound['released']:,}",
+            f"{bound['errors']:,}",
+            bound["status"] if epsilon is None else rounded_down(epsilon),
+            "" if epsilon is None else f"{100 * epsilon / result['claim_epsilon']:.0f}%",
+        )
+    return table

@@ -1,0 +1,48 @@
+"""`tightaudit many-runs`: the classics with one guess per run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tightaudit.cli.options import AsJson, Confidence, Delta, count
+from tightaudit.cli.output import print_json, print_view
+
+
+def many_runs(
+    fp: Annotated[int, typer.Option("--fp", parser=count, metavar="COUNT", help="False positives.")],
+    negatives: Annotated[int, typer.Option(parser=count, metavar="COUNT", help="Runs without the canary.")],
+    fn: Annotated[int, typer.Option("--fn", parser=count, metavar="COUNT", help="False negatives.")],
+    positives: Annotated[int, typer.Option(parser=count, metavar="COUNT", help="Runs with the canary.")],
+    delta: Delta,
+    confidence: Confidence = 0.95,
+    as_json: AsJson = False,
+) -> None:
+    """The classics: lower bounds on ε from many runs with one guess each.
+
+    [bold]Example[/bold]
+
+    tightaudit many-runs --fp 50 --negatives 1000 --fn 100 --positives 1000 --delta 1e-5
+    """
+    from dataclasses import asdict
+
+    import tightaudit
+    from tightaudit.bounds.many_runs import many_runs as bounds_of_many_runs
+    from tightaudit.render.fields.numbers import finite_or_none
+    from tightaudit.render.terminal.many_runs import many_runs_table
+
+    result = bounds_of_many_runs(
+        false_positives=fp,
+        negatives=negatives,
+        false_negatives=fn,
+        positives=positives,
+        delta=delta,
+        confidence=confidence,
+    )
+    if as_json:
+        # At δ = 0 no Gaussian mechanism has a finite ε, and JSON has no infinity.
+        finite = {key: finite_or_none(value) for key, value in asdict(result).items()}
+        print_json({**finite, "version": tightaudit.__version__})
+        return
+    print_view(many_runs_table(result))

@@ -1,0 +1,162 @@
+"""The options that several commands share, by what belongs together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tightaudit.cli.groups import completing
+from tightaudit.support.errors import InputError
+
+if TYPE_CHECKING:
+    from tightaudit.methods.base import AnyEvidence, Method
+
+
+def count(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"expected a whole number, not {text!r}") from None
+
+
+def number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"expected a number, not {text!r}") from None
+
+
+Guesses = Annotated[
+    int, typer.Option("--n", parser=count, metavar="COUNT", help="Number of guesses: one per canary.")
+]
+Claim = Annotated[
+    str,
+    typer.Option(
+        help="The claim, as in 'gaussian(mu=1)'. Known: {claims}.", autocompletion=completing("claims")
+    ),
+]
+Family = Annotated[
+    str,
+    typer.Option(
+        help="The family: a claim with one parameter left out, as in 'gaussian'. Known: {claims}.",
+        autocompletion=completing("claims"),
+    ),
+]
+Released = Annotated[
+    str,
+    typer.Option(
+        metavar="NUMBER",
+        help="Guesses to release: a count, a share such as 0.2, planned or best.",
+    ),
+]
+Delta = Annotated[
+    float, typer.Option(parser=number, metavar="NUMBER", help="The δ at which ε is bounded, in [0, 1].")
+]
+Confidence = Annotated[
+    float,
+    typer.Option(parser=number, metavar="NUMBER", help="Confidence of the lower bound, between 0 and 1."),
+]
+Seed = Annotated[int, typer.Option(parser=count, metavar="COUNT", help="Seed of everything random.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What is known of a run, in numbers."""
+
+    n: Guesses
+    released: Annotated[
+        int | None,
+        typer.Option(parser=count, metavar="COUNT", help="Guesses released, the most confident ones."),
+    ] = None
+    errors: Annotated[
+        int | None,
+        typer.Option(parser=count, metavar="COUNT", help="How many of the released guesses are wrong."),
+    ] = None
+    statistic: Annotated[
+        int | None,
+        typer.Option(
+            parser=count,
+            metavar="COUNT",
+            help="Weighted number of errors, instead of --released and --errors.",
+        ),
+    ] = None
+
+    def evidence(self) -> AnyEvidence:
+        """The evidence that the numbers make."""
+        from tightaudit.evidence.counts import Evidence, WeightedCount
+
+        given = {"released": self.released, "errors": self.errors}
+        if self.statistic is not None:
+            for name, value in given.items():
+                if value is not None:
+                    raise InputError(name, value, "nothing beside --statistic, which takes its place")
+            return WeightedCount(self.n, self.statistic)
+        for name, value in given.items():
+            if value is None:
+                raise InputError(name, None, "a count (or --strata and --statistic)")
+        return Evidence(self.n, self.released or 0, self.errors or 0)
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """A method and the options that some have."""
+
+    method: Annotated[str, typer.Option(help="One of {methods}.", autocompletion=completing("methods"))] = (
+        "exact"
+    )
+    tail: Annotated[
+        str | None, typer.Option(help="Tail bound of order-statistics: chernoff (default) or hoeffding.")
+    ] = None
+    strata: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZExWEIGHT,...", help="Strata of rank-weighted, best ranks first, as in 50x20,100x15."
+        ),
+    ] = None
+
+    def configured(self) -> Method:
+        """The method with the options given."""
+        from tightaudit.methods.base import METHODS
+
+        options: dict[str, Any] = {} if self.tail is None else {"tail": self.tail}
+        if self.strata is not None:
+            sizes, weights = _strata(self.strata)
+            options |= {"strata": sizes, "weights": weights}
+        kind = METHODS[self.method]
+        known = kind().options
+        for name in options:
+            if name not in known:
+                raise InputError(name, options[name], f"a method with this option, not {self.method}")
+        return kind(**options)
+
+
+def _strata(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    pieces = [piece.strip().lower().split("x") for piece in text.split(",")]
+    if any(len(piece) != 2 or not all(part.isdigit() for part in piece) for piece in pieces):
+        raise InputError("strata", text, "sizes and weights as in 50x20,100x15")
+    return tuple(int(size) for size, _ in pieces), tuple(int(weight) for _, weight in pieces)
+
+
+@dataclass(frozen=True)
+class ClaimOptions:
+    """What is claimed, and the family that may be believed in."""
+
+    claim: Annotated[
+        str | None,
+        typer.Option(
+            help="The claim, as in 'gaussian(mu=1)'. Known: {claims}.", autocompletion=completing("claims")
+        ),
+    ] = None
+    claim_epsilon: Annotated[
+        float | None, typer.Option(parser=number, metavar="NUMBER", help="The claim (ε, δ)-DP with this ε.")
+    ] = None
+    family: Annotated[
+        str | None,
+        typer.Option(
+            help="Family the privacy curve may be in; by default the claim's, else gaussian.",
+            autocompletion=completing("claims"),
+        ),
+    ] = None

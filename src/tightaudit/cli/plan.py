@@ -1,0 +1,96 @@
+"""`tightaudit plan`: how many canaries, before a run is spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tightaudit.cli.options import AsJson, ClaimOptions, Confidence, Delta, count, number
+from tightaudit.cli.output import print_json, print_view, progress_bar
+from tightaudit.support.extras import needs
+
+if TYPE_CHECKING:
+    from tightaudit.planning.canaries import Goal
+
+
+@dataclass(frozen=True)
+class GoalOptions:
+    """What the auditor wants."""
+
+    certify: Annotated[
+        float | None,
+        typer.Option(parser=number, metavar="SHARE", help="Share of the true ε to certify; 0.8 by default."),
+    ] = None
+    catch: Annotated[
+        float | None,
+        typer.Option(parser=number, metavar="FACTOR", help="Catch a mechanism with so many times its ε."),
+    ] = None
+    power: Annotated[float, typer.Option(parser=number, metavar="NUMBER", help="How surely to catch it.")] = (
+        0.9
+    )
+
+    def goal(self) -> Goal:
+        """As one goal; to certify 80% if nothing is said."""
+        from tightaudit.planning.canaries import Goal
+
+        nothing = self.certify is None and self.catch is None
+        return Goal(0.8 if nothing else self.certify, self.catch, self.power)
+
+
+def plan(
+    delta: Delta,
+    claimed: ClaimOptions,
+    wanted: GoalOptions,
+    canary_strength: Annotated[
+        float,
+        typer.Option(parser=number, metavar="NUMBER", help="Strength of the canaries; 1 is the strongest."),
+    ] = 1.0,
+    canaries: Annotated[
+        int | None,
+        typer.Option(parser=count, metavar="COUNT", help="Take this number, and say what to expect of it."),
+    ] = None,
+    confidence: Confidence = 0.95,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw the expected bound against canaries.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """How many canaries does an audit need, and what can it promise? For each row of beliefs.
+
+    [bold]Examples[/bold]
+
+    tightaudit plan --claim 'gaussian(mu=1)' --delta 1e-5 --certify 0.9
+
+    tightaudit plan --claim 'dp-sgd(sigma=1.1,q=0.1,steps=200)' --delta 1e-5 --catch 2 --power 0.9
+
+    tightaudit plan --claim-epsilon 8 --delta 1e-5 --canary-strength 0.7 --plot plan.png
+    """
+    from tightaudit.planning.canaries import plan as canaries_needed
+
+    if plot is not None:
+        # Asked for before the planning, which takes a while.
+        with needs("plot", "a plot"):
+            import matplotlib  # noqa: F401
+    with progress_bar("rows of the table") as progress:
+        result = canaries_needed(
+            claimed.claim,
+            claim_epsilon=claimed.claim_epsilon,
+            family=claimed.family,
+            delta=delta,
+            goal=wanted.goal(),
+            confidence=confidence,
+            canary_strength=canary_strength,
+            canaries=canaries,
+            progress=progress,
+        )
+    if plot is not None:
+        with progress_bar("points of the plot") as progress:
+            result.to_plot(plot, progress=progress)
+    if as_json:
+        print_json(result.to_dict())
+        return
+    from tightaudit.render.terminal.plan import plan_view
+
+    print_view(plan_view(result))

@@ -1,1 +1,0 @@
-"""What `tightaudit` can be told to do: one file per command."""

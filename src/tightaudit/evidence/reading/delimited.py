@@ -1,0 +1,70 @@
+"""CSV and TSV: a line of column names, then one canary per line."""
+
+from __future__ import annotations
+
+import csv
+import math
+from array import array
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tightaudit.evidence.ids import text_or_integers
+from tightaudit.evidence.reading.columns import Contents, Selection, bits_of_words
+from tightaudit.evidence.reading.lines import bounded_lines
+from tightaudit.support.errors import InputError, Place
+
+
+def read_delimited(file: BinaryIO, source: str, selection: Selection, *, delimiter: str = ",") -> Contents:
+    r"""The chosen columns of a CSV file.
+
+    >>> import io
+    >>> text = io.BytesIO(b"score,member\n0.5,1\n-2,0\n")
+    >>> read_delimited(text, "a.csv", Selection()).values["score"]
+    array([ 0.5, -2. ])
+    """
+    reader = csv.reader(bounded_lines(file, source), delimiter=delimiter, strict=True)
+    try:
+        names = next(reader, [])
+        roles = selection.among(names, source)
+        position = {role: names.index(name) for role, name in roles.items()}
+        scores, lines = array("d"), array("q")
+        members: list[str] = []
+        ids: list[str] = []
+        score_at, member_at, id_at = (position.get(role) for role in ("score", "member", "id"))
+        for row in reader:
+            if not row:
+                continue
+            if len(row) != len(names):
+                place = f"{source}, line {reader.line_num}"
+                raise InputError(Place(place), f"{len(row)} values", f"{len(names)}, one per column")
+            lines.append(reader.line_num)
+            if score_at is not None:
+                scores.append(_score(row[score_at], source, reader.line_num))
+            if member_at is not None:
+                members.append(row[member_at].strip())
+            if id_at is not None:
+                ids.append(row[id_at])
+    except csv.Error as error:
+        place = f"{source}, line {reader.line_num}"
+        raise InputError(Place(place), str(error), "values between delimiters, quoted or not") from None
+    found: dict[str, NDArray[Any]] = {}
+    if score_at is not None:
+        found["score"] = np.frombuffer(scores) if scores else np.empty(0)
+    if member_at is not None:
+        found["member"] = bits_of_words(members, source, lines)
+    if id_at is not None:
+        found["id"] = text_or_integers(Place(f"{source}, the ids"), ids)
+    return Contents(source, found)
+
+
+def _score(text: str, source: str, line: int) -> float:
+    try:
+        score = float(text)
+        # Python reads 1_000 as a number; a file's author hardly meant one.
+        if not math.isnan(score) and "_" not in text:
+            return score
+    except ValueError:
+        pass
+    raise InputError(Place(f"{source}, line {line}"), text or "nothing", "a number for the score")

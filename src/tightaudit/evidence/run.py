@@ -1,0 +1,159 @@
+"""What one run left behind, kept together in one file.
+
+The file is an uncompressed NPZ with the arrays `score` (float64), `member` (bool), `id` if there are ids
+(text or integers), and `header`: one string of JSON with
+
+    format       "tightaudit.run/1"
+    version      of tightaudit that wrote it
+    independent  why outcomes are known to be independent, or true without a reason, or false
+    claim        the claim as text, such as "gaussian(mu=1)", or null
+    family       the family its privacy curve is known to be in, such as "dp-sgd(q=0.1,steps=200)", or null
+    threshold    the score above which a canary is guessed to be in, fixed in advance, or null
+    seed         of the coins, or null
+
+Nothing in it is pickled, and nothing is unpickled when it is read.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tightaudit.claims.base import CLAIMS, Claim
+from tightaudit.claims.family import Family
+from tightaudit.claims.text import as_claim, as_family
+from tightaudit.evidence.ids import require_unique, text_or_integers
+from tightaudit.support import checks
+from tightaudit.support.checks import BoolArray, FloatArray
+from tightaudit.support.errors import InputError, Place
+from tightaudit.support.writing import replacing
+
+FORMAT = "tightaudit.run/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Scores and secret bits of one run, and what the maker of the canaries knows about them.
+
+    >>> run = Run(scores=[2.5, -1.0, 0.3], members=[1, 0, 0], ids=["a", "b", "c"])
+    >>> run.n, run.independent
+    (3, False)
+    """
+
+    scores: FloatArray
+    members: BoolArray
+    """The secret coins: whether each canary was in."""
+    ids: NDArray[Any] | None = None
+    independent: bool | str = False
+    """Whether each canary's outcome is known to depend on its own bit and its own noise alone: the reason,
+    or True without one."""
+    claim: Claim | None = None
+    family: Family | None = None
+    """The family the privacy curve is known to be in, if it is."""
+    threshold: float | None = None
+    """The score above which a canary is guessed to be in, fixed in advance: 0 for a privacy loss."""
+    seed: int | None = None
+    """Seed of the coins."""
+    source: str | None = None
+    """Where the run was read from."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.source, str | None):
+            raise InputError("source", self.source, "text or None")
+        scores = checks.vector(self._label("scores"), self.scores)
+        members = checks.bits(self._label("members"), self.members)
+        if members.size != scores.size:
+            raise InputError(
+                self._label("members"), f"{members.size} values", f"one per score, {scores.size}"
+            )
+        checked: dict[str, Any] = {"scores": _kept(scores), "members": _kept(members)}
+        if self.ids is not None:
+            checked["ids"] = text_or_integers(self._label("ids"), self.ids)
+            require_unique(self._label("ids"), checked["ids"], scores.size)
+        checked["independent"] = checks.reason(self._label("independent"), self.independent)
+        if self.claim is not None:
+            checked["claim"] = as_claim(self.claim)
+        if self.family is not None:
+            checked["family"] = as_family(self.family)
+        if self.threshold is not None:
+            checked["threshold"] = checks.number(self._label("threshold"), self.threshold)
+        if self.seed is not None:
+            checked["seed"] = checks.seed(self.seed)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def _label(self, name: str) -> str:
+        """What errors call a part of the run: its name, or where it stands in a file."""
+        return name if self.source is None else Place(f"{self.source}, the {name}")
+
+    @property
+    def n(self) -> int:
+        """The number of canaries."""
+        return int(self.scores.size)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything the run knows to one file, which `read_run` reads.
+
+        The file appears under its name only when it is complete.
+
+        >>> import tempfile, pathlib, tightaudit as ta
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "run.npz"
+        >>> Run([0.5, 1.5], [0, 1], claim=ta.Gaussian(1.0)).save(path)
+        >>> ta.read_run(path).claim
+        Gaussian(mu=1.0)
+        """
+        arrays: dict[str, Any] = {"score": self.scores, "member": self.members}
+        if self.ids is not None:
+            arrays["id"] = self.ids
+        arrays["header"] = np.array(self._header())
+        with replacing(path) as file:
+            np.savez(file, **arrays)
+
+    def _header(self) -> str:
+        from tightaudit import __version__
+
+        if self.claim is not None and self.claim.name not in CLAIMS:
+            raise InputError("claim", str(self.claim), "a claim with a text form, to be saved with the run")
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "version": __version__,
+                "independent": self.independent,
+                "claim": None if self.claim is None else str(self.claim),
+                "family": None if self.family is None else str(self.family),
+                "threshold": self.threshold,
+                "seed": self.seed,
+            }
+        )
+
+
+def _kept(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy that nobody else can change."""
+    copy = values.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def known_from_header(text: str, source: str) -> dict[str, Any]:
+    """What the header of a saved run says, as arguments of `Run`.
+
+    >>> known_from_header('{"format": "tightaudit.run/1", "claim": "laplace(mu=1)"}', "run.npz")["claim"]
+    Laplace(mu=1.0)
+    """
+    place = Place(f"{source}, the header")
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InputError(place, text, "a JSON object") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise InputError(place, text, f"a JSON object with format {FORMAT!r}")
+    known: dict[str, Any] = {key: header[key] for key in ("threshold", "seed") if header.get(key) is not None}
+    for key, read in (("claim", as_claim), ("family", as_family)):
+        if header.get(key) is not None:
+            known[key] = read(header[key], argument=Place(f"{place}: {key}"))
+    return {**known, "independent": header.get("independent", False)}

@@ -1,0 +1,1 @@
+"""P-values: one file per method, each with the beliefs it rests on."""

@@ -1,0 +1,242 @@
+"""The best p-value there is when nothing is assumed about how canaries depend on each other.
+
+Let q_k be the probability of k errors among the released. Averaging a mechanism over relabelled bits and
+permuted canaries changes neither its privacy nor q, and the claim then says, for every ε ≥ 0 with z = e^ε,
+
+    Σ_k [ (r-k)·q_k - z·(k+1)·q_{k+1} ]₊ ≤ n·δ(ε).
+
+The largest Σ_{k≤u} q_k under these constraints is the p-value: a linear program (docs/any-dependence.md).
+Everything left out of the program below (values of ε, terms of the sums, counts k far away) only loosens it,
+so that the p-value can only rise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import isotonic_regression, linprog
+from scipy.sparse import coo_array
+
+from tightaudit.claims.base import Claim
+from tightaudit.evidence.counts import Evidence
+from tightaudit.methods.base import METHODS, Assumptions, Method, in_normal_quantiles
+from tightaudit.methods.exact import Exact
+from tightaudit.methods.fdp_recursion import FdpRecursion
+from tightaudit.methods.steinke import Steinke
+from tightaudit.support import checks
+from tightaudit.support.checks import FloatArray
+
+LARGEST_PROGRAM = 4000
+"""Released guesses above which the program would take more than a few seconds."""
+AUDIT_PROGRAM, QUICK_PROGRAM = 1000, 400
+"""The same for one row of an audit, and where several programs share its time."""
+_COARSE, _FINE = 16, 48
+_BAND = 1.5
+_MANY_PIECES = 40
+_TOLERANCE = 1e-10
+_IRRELEVANT = 1e-3
+_BoolTable = np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+
+
+@METHODS.register
+@dataclass(frozen=True)
+class AnyDependence(Method):
+    """The largest probability of so few errors that any mechanism with the claimed privacy can have.
+
+    >>> import tightaudit as ta
+    >>> evidence = ta.Evidence(n=100, released=100, errors=15)
+    >>> round(ta.p_value(evidence, ta.ApproxDP(1.0, 1e-3), method="any-dependence"), 5)
+    0.00561
+    """
+
+    largest_program: int = LARGEST_PROGRAM
+    """With more guesses released than this, the simpler methods answer instead."""
+    name = "any-dependence"
+    assumes = Assumptions(
+        independent_outcomes=False,
+        claims="every trade-off function",
+        evidence="any number of guesses released",
+    )
+    resolution = 1e-4
+    reference = "Linear program over the law of the error count; docs/any-dependence.md"
+
+    def __post_init__(self) -> None:
+        checks.count("largest_program", self.largest_program)
+
+    def p_value(self, claim: Claim, evidence: Evidence) -> float:
+        recursion, independent = FdpRecursion().p_value(claim, evidence), Exact().p_value(claim, evidence)
+        return self._between(independent, recursion, claim, evidence)
+
+    def excess(self, claim: Claim, evidence: Evidence, level: float) -> float:
+        """Positive if not rejected; the program is solved only where simpler bounds leave it open.
+
+        It lies below the recursion, and above the exact law of independent outcomes, which are one way
+        of depending.
+        """
+        recursion = FdpRecursion().p_value(claim, evidence)
+        if recursion <= level:
+            return in_normal_quantiles(recursion, level)
+        independent = Exact().p_value(claim, evidence)
+        if independent > level:
+            return in_normal_quantiles(independent, level)
+        return in_normal_quantiles(self._between(independent, recursion, claim, evidence), level)
+
+    def remark(self, released: int) -> str | None:
+        if released <= self.largest_program:
+            return "solved as a linear program"
+        return (
+            f"more than {self.largest_program} released, where the linear program gets too slow: the smaller "
+            "of fdp-recursion and steinke was taken, both valid under any dependence"
+        )
+
+    def _between(self, independent: float, recursion: float, claim: Claim, evidence: Evidence) -> float:
+        """The program's value between the p-values of `exact` and of the other valid methods."""
+        others = min(recursion, Steinke().p_value(claim, evidence))
+        too_large = evidence.released > self.largest_program
+        if too_large or others == 0 or evidence.errors == evidence.released:
+            return others
+        # The solver works to a tolerance; the exact law of independent outcomes is a floor without.
+        return min(others, max(independent, _largest_probability(claim, evidence, others)))
+
+
+def _largest_probability(claim: Claim, evidence: Evidence, at_most: float) -> float:
+    n, r, u = evidence.n, evidence.released, evidence.errors
+    epsilons = _grid(claim, n, (r - u) * at_most, _COARSE)
+    # Past r/2 errors guesses are worse than coins; u errors come from not far below u.
+    low = max(0, int(u - 8 * np.sqrt(u + 1)) - 4)
+    high = min(r, int(max(r / 2, u) + 4 * np.sqrt(r)) + 4)
+    program = _Program(n, r, u, low, high)
+    everything = np.ones((epsilons.size, high - low), dtype=np.bool_)
+    value, law = program.solve(claim, epsilons, slack=everything, linear=~everything)
+    if _few_pieces(claim):
+        return value
+    # On a finer grid of ε a term needs its positive part only near its own loss: further down it is its
+    # linear self, further up it is 0. Wherever the losses were guessed wrongly the program is only looser.
+    losses = program.smoothed_losses(law)
+    if losses is None:
+        return value
+    finer = _grid(claim, n, (r - u) * value, _FINE)[:, None]
+    band = _BAND * (epsilons[1] - epsilons[0])
+    slack, linear = np.abs(finer - losses) <= band, finer < losses - band
+    return min(value, program.solve(claim, finer[:, 0], slack=slack, linear=linear)[0])
+
+
+def _grid(claim: Claim, n: int, scale: float, points: int) -> FloatArray:
+    """Values of ε from 0 to where n·δ(ε) no longer matters beside `scale`, kinks of the curve among them.
+
+    The sums are convex in z = e^ε, so where δ is linear in z its ends are enough.
+    """
+    if _few_pieces(claim):
+        return np.append(0.0, claim.curve_kinks)
+    last = 0.01
+    while n * claim.symmetric_delta(last) > _IRRELEVANT * scale and last < 600:
+        last *= 1.25
+    kinks = claim.curve_kinks
+    if kinks.size and kinks[-1] < last:
+        last = float(kinks[-1])
+    grid = np.linspace(0, last, points)
+    return grid if kinks.size > _MANY_PIECES else np.union1d(grid, kinks[kinks < last])
+
+
+def _few_pieces(claim: Claim) -> bool:
+    """Whether the curve's kinks alone make the program exact, at a price worth paying."""
+    return claim.piecewise_linear and claim.curve_kinks.size <= _MANY_PIECES
+
+
+class _Program:
+    """The linear program on counts k from `low` to `high`, with everything below `low` in one variable.
+
+    Variables: the mass below `low`, q_low … q_high, then one slack per term that needs its positive part.
+    Terms from `high` on are left out. Those below `low` are replaced by their sum, which is no larger than
+    the sum of their positive parts, with every k there taken as low-1.
+    """
+
+    def __init__(self, n: int, r: int, u: int, low: int, high: int) -> None:
+        self.n, self.r, self.u, self.low, self.high = n, r, u, low, high
+        self.k = np.arange(low, high)
+
+    def smoothed_losses(self, law: FloatArray) -> FloatArray | None:
+        """The losses ln((r-k)·q_k / ((k+1)·q_{k+1})) of a solution, made to rise up to u and fall after it.
+
+        So they do at the optimum; a vertex of a coarse program jumps around it, and says nothing where it
+        puts no mass. None if it puts next to none anywhere that matters.
+        """
+        ahead, behind = (self.r - self.k) * law[:-1], (self.k + 1) * law[1:]
+        weight = ahead + behind
+        known = (ahead > 0) & (behind > 0) & (weight > 1e-7 * weight.max())
+        if not known.any():
+            return None
+        losses = np.log(ahead[known]) - np.log(behind[known])
+        losses = np.interp(self.k, self.k[known], losses)
+        weight = np.where(known, weight, 1e-12 * weight.max())
+        peak = self.u - self.low + 1
+        rising = isotonic_regression(losses[:peak], weights=weight[:peak]).x
+        if peak >= losses.size:
+            return rising
+        falling = isotonic_regression(losses[peak:], weights=weight[peak:], increasing=False).x
+        return np.concatenate([rising, falling])
+
+    def solve(
+        self, claim: Claim, epsilons: FloatArray, *, slack: _BoolTable, linear: _BoolTable
+    ) -> tuple[float, FloatArray]:
+        """The optimal value and the law q_low … q_high that attains it."""
+        n, r, low = self.n, self.r, self.low
+        counts = self.high - low + 2
+        row_of, term = np.nonzero(slack)
+        slacks = row_of.size
+        shrink = np.exp(-epsilons)
+        k = self.k[term]
+        # One row per slack: e^-ε·(r-k)·q_k - (k+1)·q_{k+1} - slack ≤ 0.
+        index = np.arange(slacks)
+        rows = [index, index, index]
+        columns = [term + 1, term + 2, counts + index]
+        values = [shrink[row_of] * (r - k), -(k + 1.0), -np.ones(slacks)]
+        # One row per ε: slacks and linear terms sum to at most n·δ(ε)·e^-ε.
+        linear_row, linear_term = np.nonzero(linear)
+        k = self.k[linear_term]
+        rows += [slacks + row_of, slacks + linear_row, slacks + linear_row]
+        columns += [counts + index, linear_term + 1, linear_term + 2]
+        values += [np.ones(slacks), shrink[linear_row] * (r - k), -(k + 1.0)]
+        budget = n * np.asarray(claim.symmetric_delta(epsilons)) * shrink
+        width = counts + slacks
+        if low > 0:
+            # The mass below `low`, its own slack per ε.
+            index = np.arange(epsilons.size)
+            below_row = slacks + epsilons.size + index
+            rows += [below_row, below_row, below_row, slacks + index]
+            columns += [0 * index, 0 * index + 1, width + index, width + index]
+            values += [
+                shrink * (r - low + 1) - (low - 1),
+                np.full(epsilons.size, -float(low)),
+                -np.ones(epsilons.size),
+                np.ones(epsilons.size),
+            ]
+            width += epsilons.size
+        bounds_above = np.concatenate([np.zeros(slacks), budget, np.zeros(epsilons.size if low > 0 else 0)])
+        matrix = coo_array(
+            (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
+            shape=(bounds_above.size, width),
+        )
+        objective = np.zeros(width)
+        objective[: self.u - low + 2] = -1.0
+        upper = np.full(width, np.inf)
+        upper[0] = 1.0 if low > 0 else 0.0
+        total = np.zeros(width)
+        total[:counts] = 1.0
+        result = linprog(  # type: ignore[call-overload]  # the stubs do not know sparse matrices
+            objective,
+            A_ub=matrix.tocsr(),
+            b_ub=bounds_above,
+            A_eq=coo_array(total[None, :]).tocsr(),
+            b_eq=[1.0],
+            bounds=np.column_stack([np.zeros(width), upper]),
+            method="highs",
+            options={"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE},
+        )
+        if result.status != 0:
+            raise ArithmeticError(f"the linear program of any-dependence was not solved: {result.message}")
+        # By weak duality the dual value bounds the optimum from above, the primal one from below; a
+        # solver's tolerance may put either on the wrong side.
+        dual = -float(bounds_above @ result.ineqlin.marginals + result.eqlin.marginals[0])
+        return max(float(-result.fun), dual) + 10 * _TOLERANCE, np.asarray(result.x[1:counts])

@@ -1,0 +1,67 @@
+"""From figures to files: compute what is missing, then write picture and data of each figure."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+from tightaudit.paper.figures.base import PaperFigure, Row
+from tightaudit.paper.figures.engines import compute
+from tightaudit.paper.figures.store import CellStore
+from tightaudit.support.progress import Progress
+from tightaudit.support.writing import replacing
+
+CELLS = "cells"
+FORMATS = ("png", "pdf")
+
+
+def reproduce(
+    figures: Sequence[PaperFigure],
+    folder: Path,
+    *,
+    engine: str = "local",
+    fresh: bool = False,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Write each figure as PNG, PDF and CSV into the folder; the files written.
+
+    Every finished cell is kept at once, so that a run that was stopped goes on where it was. With `fresh`
+    everything is computed anew.
+    """
+    store = CellStore(folder / CELLS)
+    cells = {cell.key: cell for figure in figures for cell in figure.cells()}
+    results = {} if fresh else {key: found for key, cell in cells.items() if (found := store.get(cell))}
+    missing = [cell for key, cell in cells.items() if key not in results]
+    if progress is not None:
+        progress(len(results), len(cells))
+    for cell, result in compute(missing, engine) if missing else ():
+        store.put(cell, result)
+        results[cell.key] = result
+        if progress is not None:
+            progress(len(results), len(cells))
+    return [path for figure in figures for path in _write(figure, figure.rows(results), folder)]
+
+
+def _write(figure: PaperFigure, rows: Sequence[Row], folder: Path) -> list[Path]:
+    data = folder / f"{figure.name}.csv"
+    with replacing(data) as file:
+        lines = [",".join(rows[0])]
+        lines += [_line(list(row.values())) for row in rows]
+        file.write(("\n".join(lines) + "\n").encode())
+    written = [data]
+    drawing = figure.draw(rows)
+    for suffix in FORMATS:
+        path = folder / f"{figure.name}.{suffix}"
+        with replacing(path) as file:
+            drawing.savefig(file, format=suffix)
+        written.append(path)
+    return written
+
+
+def _line(values: Sequence[object]) -> str:
+    import io
+
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(values)
+    return text.getvalue()

@@ -1,0 +1,1 @@
+"""The trainings of the paper and of the demo (extra `torch`)."""

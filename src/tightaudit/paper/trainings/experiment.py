@@ -1,0 +1,118 @@
+"""The paper's experiment: train at several ε, audit each training in every way, keep what is finished.
+
+The folder holds `<setup>.json` for each finished ε, with the canaries' scores beside it as a saved run, and a
+checkpoint of the training that is under way. A training that was killed goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tightaudit.bounds.one_run import Bound, lower_bound
+from tightaudit.claims.approx_dp import ApproxDP
+from tightaudit.claims.family import Family
+from tightaudit.claims.gaussian import Gaussian
+from tightaudit.evidence.counts import Evidence, Guessing
+from tightaudit.evidence.guessing import release
+from tightaudit.evidence.run import Run
+from tightaudit.methods.rank_weighted import RankWeighted
+from tightaudit.paper.trainings.data import Images
+from tightaudit.paper.trainings.training import Recipe, Trained, train
+from tightaudit.render.fields.bound import bound_fields
+from tightaudit.support.progress import Progress
+from tightaudit.support.writing import replacing
+
+SCORES = ("log-likelihood-ratio", "sum")
+METHODS = ("order-statistics", "exact", "steinke", "fdp-recursion")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """All that decides the outcome of one training and its audit, but for ε."""
+
+    images: Images
+    recipe: Recipe
+    delta: float
+    released: int
+    confidence: float = 0.95
+
+    def setup(self, epsilon: float) -> dict[str, Any]:
+        """The setup as plain values."""
+        return {
+            "data": self.images.name,
+            "examples": len(self.images.train),
+            **asdict(self.recipe),
+            "epsilon": epsilon,
+            "delta": self.delta,
+            "released": self.released,
+            "confidence": self.confidence,
+        }
+
+    def path(self, folder: Path, epsilon: float) -> Path:
+        """Where the result for an ε is kept: another setup has another name."""
+        text = json.dumps(self.setup(epsilon), sort_keys=True)
+        return (
+            folder / f"{self.images.name}-{epsilon:g}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
+        )
+
+    def result(self, folder: Path, epsilon: float, progress: Progress | None = None) -> dict[str, Any]:
+        """The result for an ε: read if it is there, else trained and written."""
+        path = self.path(folder, epsilon)
+        if path.exists():
+            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            return found
+        checkpoint = path.with_suffix(".checkpoint")
+        sigma = self.recipe.sigma(self.images, epsilon, self.delta)
+        trained = train(
+            self.images, self.recipe, sigma, delta=self.delta, checkpoint=checkpoint, progress=progress
+        )
+        found = self._fields(epsilon, sigma, trained, path)
+        with replacing(path) as file:
+            file.write(json.dumps(found, indent=2).encode())
+        checkpoint.unlink()
+        return found
+
+    def _fields(self, epsilon: float, sigma: float, trained: Trained, path: Path) -> dict[str, Any]:
+        assert trained.canaries is not None
+        bounds = []
+        for score in SCORES:
+            run = trained.canaries.run(score)
+            run.save(path.with_suffix(f".{score}.npz"))
+            bounds += [{"score": score, **bound_fields(bound)} for bound in self.bounds(run)]
+        return {
+            **self.setup(epsilon),
+            "sigma": sigma,
+            "claim": str(trained.canaries.claim),
+            "claim_epsilon": trained.canaries.claim.epsilon(self.delta),
+            "accountant_epsilon": trained.accountant_epsilon,
+            "accuracy": trained.accuracy,
+            "seconds": trained.seconds,
+            "bounds": bounds,
+        }
+
+    def bounds(self, run: Run) -> Iterator[Bound]:
+        """Every method on the same scores; the paper's and its peers' with a Gaussian curve too."""
+        family = run.family
+        assert family is not None
+        evidence = _guesses(run)
+        families: dict[str, tuple[Family, ...]] = {
+            "steinke": (ApproxDP.family(delta=self.delta),),
+            "exact": (family,),
+        }
+        for method in METHODS:
+            for searched in families.get(method, (Gaussian.family(), family)):
+                yield self._bound(evidence.top(self.released), searched, method)
+        yield self._bound(evidence, family, RankWeighted())
+
+    def _bound(self, evidence: Evidence, family: Family, method: str | RankWeighted) -> Bound:
+        return lower_bound(evidence, family, delta=self.delta, confidence=self.confidence, method=method)
+
+
+def _guesses(run: Run) -> Evidence:
+    guessing = Guessing() if run.threshold is None else Guessing("threshold", run.threshold)
+    return release(run.scores, run.members, released=run.n, guessing=guessing)

@@ -1,0 +1,248 @@
+"""How many canaries an audit needs, before a run is spent on it.
+
+What each row of the table of beliefs can expect is forecast; only the number of canaries is searched for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Literal, TypeAlias
+
+from tightaudit.auditing.question import Question
+from tightaudit.auditing.rows import Beliefs, table_of_beliefs
+from tightaudit.claims.base import Claim
+from tightaudit.claims.family import Family
+from tightaudit.planning.forecast import Forecast
+from tightaudit.planning.release import Planned
+from tightaudit.support import checks
+from tightaudit.support.errors import InputError
+from tightaudit.support.progress import Progress
+
+FEWEST, MOST = 50, 10**8
+"""Canaries between which a plan looks; a bound that needs more is called out of reach."""
+SIZES = tuple(round(10 ** (half / 2)) for half in range(4, 15))
+"""Canaries at which a plan's curves are computed."""
+_PRECISION = 1.04
+Care: TypeAlias = Literal["roughly", "closely", "on average"]
+"""How carefully a bound is forecast: its median without linear programs, its median, its mean."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the auditor wants: to certify a share of ε, or to catch a mechanism that leaks more than it says.
+
+    `certify`: the mean bound is to reach this share of the true ε. `catch` and `power`: if ε is `catch` times
+    what is claimed, the claim is to be rejected with this probability.
+
+    >>> print(Goal(certify=0.9)), print(Goal(catch=2.0))
+    certify 90% of ε on average
+    catch 2 times the claimed ε with 90% power
+    (None, None)
+    """
+
+    certify: float | None = None
+    catch: float | None = None
+    power: float = 0.9
+
+    def __post_init__(self) -> None:
+        if (self.certify is None) == (self.catch is None):
+            given = (self.certify, self.catch)
+            raise InputError("goal", given, "either a share to certify or a leak to catch")
+        if self.certify is not None and not 0 < checks.number("certify", self.certify) < 1:
+            raise InputError("certify", self.certify, "a share of ε between 0 and 1")
+        if self.catch is not None and not checks.number("catch", self.catch) > 1:
+            raise InputError("catch", self.catch, "a factor above 1")
+        if not 0 < checks.number("power", self.power) < 1:
+            raise InputError("power", self.power, "a probability between 0 and 1")
+
+    def __str__(self) -> str:
+        if self.certify is not None:
+            return f"certify {100 * self.certify:g}% of ε on average"
+        return f"catch {self.catch:g} times the claimed ε with {100 * self.power:g}% power"
+
+
+@dataclass(frozen=True)
+class PlannedRow:
+    """The canaries one row needs, and what they promise; or that no number of them does."""
+
+    forecast: Forecast
+    """At the number of canaries needed, or at the most that was tried."""
+    reached: bool
+
+    @property
+    def n(self) -> int | None:
+        """Canaries needed; None if no number will do."""
+        return self.forecast.n if self.reached else None
+
+    @property
+    def beliefs(self) -> Beliefs:
+        """What the row believes."""
+        return self.forecast.row.beliefs
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan per row of the table of beliefs, strongest belief first."""
+
+    goal: Goal
+    question: Question
+    truth: Claim
+    """The mechanism planned for."""
+    canary_strength: float
+    rows: tuple[PlannedRow, ...]
+    forecast: Callable[[int], list[Forecast]]
+    """What each row can expect from any number of canaries."""
+    canaries: int | None = None
+    """The number of canaries, if it was given instead of searched for."""
+
+    @property
+    def true_epsilon(self) -> float:
+        """ε of the mechanism planned for."""
+        return self.truth.epsilon(self.question.delta)
+
+    def __str__(self) -> str:
+        """The plan as a table."""
+        from tightaudit.render.terminal.plan import plain_plan
+
+        return plain_plan(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        from tightaudit.render.fields.plan import plan_fields
+
+        return plan_fields(self)
+
+    def curves(self, *, progress: Progress | None = None) -> list[tuple[int, list[float]]]:
+        """For numbers of canaries from 100 to ten million, the median bound of every row."""
+        found = []
+        for done, n in enumerate(SIZES, start=1):
+            found.append((n, [forecast.median for forecast in self.forecast(n)]))
+            if progress is not None:
+                progress(done, len(SIZES))
+        return found
+
+    def to_plot(self, path: str | PathLike[str], *, progress: Progress | None = None) -> None:
+        """Draw the expected bound of every row against the number of canaries."""
+        from tightaudit.render.plan_plot import draw_plan
+
+        draw_plan(self, self.curves(progress=progress), path)
+
+
+def plan(
+    claim: Claim | str | None = None,
+    *,
+    claim_epsilon: float | None = None,
+    family: Family | str | None = None,
+    delta: float,
+    goal: Goal | None = None,
+    confidence: float = 0.95,
+    canary_strength: float = 1.0,
+    canaries: int | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """How many canaries, which method and how many guesses, and what to expect, for each row of beliefs.
+
+    The goal is `Goal(certify=0.8)`, a share of the true ε that the mean bound is to reach, unless another is
+    given, such as `Goal(catch=2.0)`: reject the claim if the mechanism leaks twice its ε. `canary_strength`
+    is how strong the canaries are: at 0.7 their scores tell as much as those of a mechanism with 0.7 times
+    the μ. With `canaries` that number is taken as given, and what it promises is said.
+
+    >>> import tightaudit as ta
+    >>> found = ta.plan("gaussian(mu=1)", delta=1e-5, canaries=500)
+    >>> [(row.forecast.method.name, row.reached) for row in found.rows][:2]
+    [('rank-weighted', True), ('exact', False)]
+    """
+    if claim is None and claim_epsilon is None and family is None:
+        raise InputError("claim", None, "a claim, or a family to plan for")
+    question = Question.of(
+        claim=claim, claim_epsilon=claim_epsilon, family=family, delta=delta, confidence=confidence
+    )
+    delta = question.delta
+    strength = checks.positive("canary_strength", canary_strength, maximum=1.0)
+    wanted = Goal(certify=0.8) if goal is None else goal
+    if wanted.catch is not None and question.claim is None:
+        raise InputError("catch", wanted.catch, "a claim that is exceeded")
+    typical = question.typical if question.typical is question.claim else _printable(question.typical)
+    truth = typical if wanted.catch is None else _leaking(typical, wanted.catch, delta)
+    shown = _weakened(truth, strength)
+    target = None if wanted.certify is None else wanted.certify * truth.epsilon(delta)
+
+    def forecast(n: int) -> list[Forecast]:
+        return [Forecast(row, shown) for row in table_of_beliefs(question, n, Planned(), rule="threshold")]
+
+    def reaches(found: Forecast, care: Care) -> bool:
+        if target is None:
+            return (found.power or 0.0) >= wanted.power
+        if care == "on average":
+            return found.mean >= target
+        return (found.median if care == "closely" else found.roughly) >= target
+
+    rows = []
+    count = len(forecast(FEWEST if canaries is None else checks.count("canaries", canaries, minimum=1)))
+    for place in range(count):
+        if canaries is not None:
+            found = forecast(canaries)[place]
+            rows.append(PlannedRow(found, reaches(found, "on average")))
+        else:
+            rows.append(_searched(lambda n, place=place: forecast(n)[place], reaches))  # type: ignore[misc]
+        if progress is not None:
+            progress(place + 1, count)
+    return Plan(wanted, question, truth, strength, tuple(rows), forecast, canaries)
+
+
+def _searched(forecast: Callable[[int], Forecast], reaches: Callable[[Forecast, Care], bool]) -> PlannedRow:
+    """The fewest canaries that reach the goal, to a few percent: roughly, then closely, then on average."""
+    low = high = float(FEWEST)
+    while not reaches(forecast(_tidy(high)), "roughly"):
+        low, high = high, 10 * high
+        if high > MOST:
+            last = forecast(_tidy(low))
+            return PlannedRow(last, reaches(last, "on average"))
+    low, high = _bisected(low, high, lambda n: reaches(forecast(_tidy(n)), "roughly"))
+    # What was found without linear programs is too many; they halve it at best.
+    while low > FEWEST and reaches(forecast(_tidy(low)), "closely"):
+        low, high = max(FEWEST, low / 2), low
+    low, high = _bisected(low, high, lambda n: reaches(forecast(_tidy(n)), "closely"))
+    found = forecast(_tidy(high))
+    while not reaches(found, "on average") and high < MOST:
+        high *= _PRECISION
+        found = forecast(_tidy(high))
+    return PlannedRow(found, reaches(found, "on average"))
+
+
+def _bisected(low: float, high: float, reached: Callable[[float], bool]) -> tuple[float, float]:
+    while high / low > _PRECISION:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return low, high
+
+
+def _tidy(n: float) -> int:
+    """Rounded up to a number with three digits, which people can remember."""
+    scale = 10 ** max(0, math.floor(math.log10(n)) - 2)
+    return math.ceil(n / scale) * scale
+
+
+def _leaking(typical: Claim, factor: float, delta: float) -> Claim:
+    """The member of the same family with so many times the ε."""
+    family = typical.own_family()
+    return _printable(family.at_epsilon(factor * typical.epsilon(delta), delta))
+
+
+def _printable(member: Claim) -> Claim:
+    """The member with its parameter rounded to a number that people can read."""
+    family = member.own_family()
+    return family.member(float(f"{member.parameters[family.parameter]:.4g}"))
+
+
+def _weakened(truth: Claim, strength: float) -> Claim:
+    """What canaries show that are weaker than the strongest there are."""
+    if strength == 1:
+        return truth
+    if not truth.parameter_names:
+        raise InputError("canary_strength", strength, f"a claim with a family; {truth} has none")
+    family = truth.own_family()
+    return family.leaking(strength * family.leak(truth))

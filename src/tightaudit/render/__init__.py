@@ -1,0 +1,1 @@
+"""What a person or a script sees: words, tables, JSON, the page and plots. Nothing here computes a bound."""

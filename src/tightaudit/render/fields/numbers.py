@@ -1,0 +1,14 @@
+"""Numbers that JSON has no word for."""
+
+from __future__ import annotations
+
+import math
+
+
+def finite_or_none(value: float) -> float | None:
+    """The value, or None where JSON has no number for it.
+
+    >>> finite_or_none(math.inf) is None
+    True
+    """
+    return value if math.isfinite(value) else None

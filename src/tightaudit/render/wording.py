@@ -1,0 +1,239 @@
+"""The words for what was found and believed, the same in text, tables, plots, pages and JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tightaudit.support.errors import printable
+from tightaudit.support.notation import shortest
+
+if TYPE_CHECKING:
+    from tightaudit.auditing.report import Report
+    from tightaudit.auditing.rows import Beliefs, Row
+    from tightaudit.bounds.one_run import Bound
+    from tightaudit.claims.base import Claim
+
+INDEPENDENT, ANY = "independent", "any"
+UNCONDITIONAL = "whatever the dependence between canaries and the shape of the curve"
+NO_FIT = "no fit"
+_SMALLEST_P_VALUE = 1e-99
+
+
+def percent(confidence: float) -> str:
+    """A confidence for a sentence.
+
+    >>> percent(0.95)
+    '95%'
+    """
+    return f"{100 * confidence:.10g}%"
+
+
+def rounded_down(epsilon: float) -> str:
+    """A lower bound to three decimals, which must not gain from being printed.
+
+    >>> rounded_down(4.2399)
+    '4.239'
+    """
+    return f"{math.floor(epsilon * 1000) / 1000:.3f}"
+
+
+def shown_p_value(p: float) -> str:
+    """A p-value for a table.
+
+    >>> shown_p_value(0.01234), shown_p_value(1e-200)
+    ('0.012', '<1e-99')
+    """
+    return f"{p:.2g}" if p >= _SMALLEST_P_VALUE else f"<{_SMALLEST_P_VALUE:g}"
+
+
+def outcomes(beliefs: Beliefs) -> str:
+    """What a row believes of outcomes, for a cell of a table."""
+    return INDEPENDENT if beliefs.independent else ANY
+
+
+def curve(beliefs: Beliefs) -> str:
+    """What a row believes of the privacy curve, for a cell of a table."""
+    return ANY if beliefs.family is None else str(beliefs.family)
+
+
+def in_cells(beliefs: Beliefs) -> str:
+    """Both beliefs, as their cells in the table."""
+    return f"{outcomes(beliefs)}, {curve(beliefs)}"
+
+
+def in_legend(beliefs: Beliefs) -> str:
+    """Both beliefs, for the legend of a plot."""
+    dependence = f"{INDEPENDENT} outcomes" if beliefs.independent else f"{ANY} dependence"
+    return f"{dependence}, {curve(beliefs)} curve"
+
+
+def beliefs_in_words(beliefs: Beliefs) -> str:
+    """Both beliefs as a sentence without its if; empty if there is nothing to believe."""
+    believed = ["outcomes are independent"] if beliefs.independent else []
+    if beliefs.family is not None:
+        believed.append(f"the privacy curve is of the family {beliefs.family}")
+    return " and ".join(believed)
+
+
+def condition(beliefs: Beliefs) -> str:
+    """Both beliefs as the end of a sentence."""
+    believed = beliefs_in_words(beliefs)
+    return f"if {believed}" if believed else UNCONDITIONAL
+
+
+def independence_condition(independent: bool, *, stated: bool = False) -> str:
+    """The belief about outcomes alone, as the end of a sentence.
+
+    >>> independence_condition(True)
+    'if outcomes are independent'
+    """
+    if not independent:
+        return "whatever the dependence between outcomes"
+    return f"if outcomes are independent{', as stated' if stated else ''}"
+
+
+def beliefs_of_bound(bound: Bound) -> Beliefs:
+    """What has to be believed for a bound to hold."""
+    from tightaudit.auditing.rows import Beliefs
+
+    family = bound.family if bound.family.assumes_shape else None
+    return Beliefs(bound.method.assumes.independent_outcomes, family)
+
+
+def bound_sentence(bound: Bound) -> str:
+    """A bound in one sentence that can be quoted, its method and its beliefs included."""
+    sure = f"{percent(bound.confidence)} confidence"
+    believed = beliefs_in_words(beliefs_of_bound(bound))
+    rests = f"{bound.method.name}; if {believed}" if believed else bound.method.name
+    if bound.status == "none-rejected":
+        return f"no lower bound at δ={bound.delta:g}: nothing is rejected with {sure} ({rests})"
+    if bound.epsilon is None:
+        return (
+            f"every claim of the family {bound.family} is rejected with {sure} ({rests}): "
+            "the family does not describe this mechanism"
+        )
+    return f"ε ≥ {rounded_down(bound.epsilon)} at δ={bound.delta:g} with {sure} ({rests})"
+
+
+def finding(row: Row) -> str:
+    """The bound of a row in one sentence."""
+    sure = f"with {percent(row.confidence)} confidence"
+    if row.bound.status == "none-rejected":
+        return f"No lower bound at δ = {row.bound.delta:g} {sure}: nothing is rejected."
+    if row.epsilon is None:
+        return f"Every claim of the family {row.bound.family} is rejected {sure}, {condition(row.beliefs)}."
+    return f"ε ≥ {rounded_down(row.epsilon)} at δ = {row.bound.delta:g} {sure}, {condition(row.beliefs)}."
+
+
+def spoken(claim: Claim | None) -> str:
+    """A claim as it is spoken of."""
+    if claim is None:
+        return "no claim"
+    if claim.point is None:
+        return f"the claim {claim}"
+    return f"ε ≤ {shortest(claim.point[0])} at δ = {shortest(claim.point[1])}"
+
+
+def verdict_sentence(report: Report) -> str:
+    """What an audit found, in one sentence, with the beliefs it rests on."""
+    row, headline, claimed = report.claim_row, report.headline, spoken(report.question.claim)
+    if report.question.claim is None:
+        if headline is None:
+            return "No row of the table rests only on what was stated; they need independent outcomes."
+        return finding(headline)
+    if row is None:
+        return "The claim was not decided: no row rests only on what was stated."
+    rests = condition(row.beliefs)
+    if row.tests_claim_itself:
+        rests = independence_condition(True) if row.beliefs.independent else UNCONDITIONAL
+    sure = f"{percent(report.question.confidence)} confidence"
+    if row.rejected:
+        return f"The run is inconsistent with {claimed}, at {sure}, {rests}."
+    if headline is not None and headline.rejected:
+        return (
+            f"The test of {claimed} itself does not reject it, at {sure}, {rests} (p = {row.p_value:.3g}), "
+            "but the bound is above its ε: the curve is not of the claimed shape."
+        )
+    return (
+        f"The run does not contradict {claimed}, at {sure}, {rests} (p = {row.p_value:.3g}). "
+        "That is no proof of privacy."
+    )
+
+
+def verdict_sentences(report: Report) -> list[str]:
+    """The verdict, and the headline's bound where the verdict is about a claim."""
+    sentences = [verdict_sentence(report)]
+    if report.question.claim is not None and report.headline is not None:
+        sentences.append(finding(report.headline))
+    return sentences
+
+
+def setting_line(report: Report) -> str:
+    """How many canaries there were and how their bits were guessed."""
+    run, guessing = report.run, report.evidence.guessing
+    assert guessing is not None
+    source = f"{printable(run.source)}: " if run.source else ""
+    canaries = "canary" if run.n == 1 else "canaries"
+    return (
+        f"{source}{run.n:,} {canaries}, {int(run.members.sum()):,} in; {guessing.rule} guessing; "
+        f"seed {guessing.seed}"
+    )
+
+
+def shown_claim(row: Row) -> str:
+    """The claim as the row tests it, without digits nobody needs.
+
+    >>> import tightaudit as ta
+    >>> report = ta.audit([2.0, 1.0, -1.0, 0.0], [1, 1, 0, 0], delta=1e-5, claim="gaussian(mu=1)")
+    >>> shown_claim(report.rows[0]), shown_claim(report.rows[1])
+    ('gaussian(mu=1)', 'ε ≤ 4.3772')
+    """
+    if row.tested is None or row.tested.point is None:
+        return str(row.tested)
+    return f"ε ≤ {row.tested.epsilon(row.bound.delta):.5g}"
+
+
+def shown_epsilon(bound: Bound) -> str:
+    """The bound for a table: rounded down, or why there is none."""
+    return NO_FIT if bound.epsilon is None else rounded_down(bound.epsilon)
+
+
+def shown_decision(row: Row) -> str:
+    """Whether a row rejects the claim, for a cell of a table."""
+    return "rejected" if row.rejected else "stands"
+
+
+def notes(report: Report) -> list[str]:
+    """What a reader of the table has to know."""
+    sure = percent(report.question.confidence)
+    lines = [
+        f"Each row alone holds with {sure} confidence, at δ = {report.question.delta:g}, if its beliefs do; "
+        "picking the largest afterwards does not."
+    ]
+    if report.headline is not None:
+        lines.append(f"▶ rests on what was stated: {report.headline.beliefs}.")
+    if report.claim_row is not None:
+        lines.append("◀ decides about the claim: the row that tests it on what was stated.")
+    if isinstance(report.question.independent, str):
+        lines.append(f"Independent outcomes: {printable(report.question.independent)}.")
+    if report.release.tries_several:
+        tried = report.rows[0].counts
+        counts = f"best of {len(tried)} counts ({', '.join(f'{count:,}' for count in tried)})"
+        costs = [
+            f"{row.cost:.3f} in ({in_cells(row.beliefs)})" for row in report.rows if row.cost is not None
+        ]
+        paid = f"; trying so many cost in ε: {', '.join(costs)}" if costs else ""
+        lines.append(f"Released: the {counts}{paid}.")
+    if any(row.epsilon is None for row in report.rows):
+        lines.append(
+            f"{NO_FIT}: every claim of the family is rejected with {sure} confidence, if the row's other "
+            "beliefs hold; the curve is then not of that family."
+        )
+    remarks = {(row.method.name, row.bound.test.remark) for row in report.rows if row.bound.test.remark}
+    lines += [f"{name}: {remark}." for name, remark in sorted(remarks)]
+    methods = {row.method.name: row.method for row in report.rows}
+    lines += [
+        f"Caution: {name} {caveat}" for name in sorted(methods) if (caveat := methods[name].assumes.caveat)
+    ]
+    return lines

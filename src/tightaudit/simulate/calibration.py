@@ -1,0 +1,294 @@
+"""How often a method rejects a true claim: repeated audits of a mechanism whose privacy is known."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.special import betaincinv
+
+from tightaudit.auditing.question import Question
+from tightaudit.auditing.rows import Beliefs, RowTest, row_test, table_of_beliefs
+from tightaudit.claims.base import Claim
+from tightaudit.claims.text import as_claim
+from tightaudit.evidence.counts import Rule
+from tightaudit.methods.base import METHODS, Method, Test, as_method
+from tightaudit.planning.release import Release, as_release
+from tightaudit.simulate.mechanisms.base import Mechanism, as_mechanism
+from tightaudit.support import checks
+from tightaudit.support.checks import FloatArray
+from tightaudit.support.errors import InputError
+from tightaudit.support.progress import Progress
+
+_CELLS_PER_CHUNK = 500_000
+_INTERVAL_TAIL = 0.025
+
+
+@dataclass(frozen=True)
+class Audits:
+    """The audits to repeat: of n canaries, by some methods or by the rows of an audit's table of beliefs.
+
+    `released` is a count, a share, 'planned' or 'best'. Methods are all of them if none are named. Guesses
+    are made by the mechanism's own rule, or as `rule` says; two-sided, as in an audit, for the table.
+
+    >>> Audits(n=1000, released=200, methods=("exact",)).times
+    10000
+    """
+
+    n: int
+    released: int | float | str | Release = "planned"
+    methods: Sequence[str | Method] | None = None
+    table: bool = False
+    rule: Rule | None = None
+    times: int = 10_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        checks.count("n", self.n, minimum=1)
+        object.__setattr__(self, "released", as_release(self.released))
+        checks.count("repetitions", self.times, minimum=1)
+        checks.seed(self.seed)
+        if self.table and self.methods is not None:
+            raise InputError("methods", self.methods, "none with the table, whose rows have theirs")
+        if self.table and self.rule is None:
+            object.__setattr__(self, "rule", "two-sided")
+
+    def tests(self, question: Question) -> list[RowTest]:
+        """What is tested in each of them, fixed before the first."""
+        release, claim = as_release(self.released), question.claim
+        assert claim is not None
+        if self.table:
+            return table_of_beliefs(question, self.n, release, rule=self.rule or "two-sided")
+        methods = [as_method(method) for method in (METHODS if self.methods is None else self.methods)]
+        if self.methods is None and not release.allows_all(self.n):
+            methods = [method for method in methods if not method.releases_all]
+        # Each method tests the claim itself, and bounds ε in the claim's own family if there is one.
+        family = claim.own_family() if claim.parameter_names else None
+        rows = [
+            row_test(question, Beliefs(method.assumes.independent_outcomes, family), method, release, self.n)
+            for method in methods
+        ]
+        return [replace(row, claim=claim, tests_claim_itself=True) for row in rows]
+
+
+@dataclass(frozen=True)
+class Rejections:
+    """How often one test rejected the claim at one level."""
+
+    method: str
+    level: float
+    rejected: int
+    repetitions: int
+    assumes_independence: bool = False
+    counts: tuple[int, ...] = ()
+    """The numbers of released guesses that were tried."""
+    row: Beliefs | None = None
+    """The beliefs, for a row of an audit's table."""
+
+    @property
+    def rate(self) -> float:
+        """The fraction of audits that rejected."""
+        return self.rejected / self.repetitions
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95% Clopper–Pearson interval of the rate.
+
+        >>> low, high = Rejections("exact", 0.05, 50, 1000).interval
+        >>> round(low, 4), round(high, 4)
+        (0.0373, 0.0654)
+        """
+        hits, misses = self.rejected, self.repetitions - self.rejected
+        low = 0.0 if hits == 0 else float(betaincinv(hits, misses + 1, _INTERVAL_TAIL))
+        high = 1.0 if misses == 0 else float(betaincinv(hits + 1, misses, 1 - _INTERVAL_TAIL))
+        return low, high
+
+    @property
+    def exceeds(self) -> bool:
+        """Whether the rate is above the level by more than three standard errors."""
+        return self.rate > self.level + 3 * (self.level * (1 - self.level) / self.repetitions) ** 0.5
+
+
+@dataclass(frozen=True)
+class MeanBound:
+    """The lower bounds on ε that one test gave, on average."""
+
+    method: str
+    mean: float
+    spread: float
+    """Standard deviation over the audits."""
+    above_truth: float
+    """Fraction of audits whose bound exceeds the true ε."""
+    row: Beliefs | None = None
+    """The beliefs, for a row of an audit's table."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Repeated audits of one mechanism against one claim."""
+
+    mechanism: Mechanism
+    audits: Audits
+    question: Question
+    rejections: tuple[Rejections, ...]
+    bounds: tuple[MeanBound, ...]
+
+    @property
+    def claim(self) -> Claim:
+        """The claim that was tested."""
+        assert self.question.claim is not None
+        return self.question.claim
+
+    @property
+    def claim_is_true(self) -> bool:
+        """Whether it is the one that the mechanism satisfies."""
+        return str(self.claim) == str(self.mechanism.claim)
+
+    @property
+    def true_epsilon(self) -> float:
+        """ε of the claim."""
+        return self.claim.epsilon(self.question.delta)
+
+
+def calibrate(
+    mechanism: Mechanism | str,
+    audits: Audits,
+    *,
+    claim: Claim | str | None = None,
+    levels: Sequence[float] = (0.05,),
+    delta: float = 1e-5,
+    bounds: bool = True,
+    workers: int = -1,
+    progress: Progress | None = None,
+) -> Calibration:
+    """Audit a mechanism many times and count how often each method rejects the claim it satisfies.
+
+    Another `claim` may be tested. Mean bounds on ε are at `delta` and hold at the first of the levels;
+    `bounds=False` leaves them out, for they cost more than rejections. The same seed gives the same numbers
+    whatever `workers` is (-1: all cores). `progress(done, total)` is called as work gets done.
+
+    >>> audits = Audits(n=100, released=20, methods=["exact"], times=400)
+    >>> result = calibrate("gaussian(mu=1)", audits, workers=1)
+    >>> result.rejections[0].exceeds, round(result.true_epsilon, 3)
+    (False, 4.377)
+    """
+    audited = as_mechanism(mechanism)
+    tested = audited.claim if claim is None else as_claim(claim)
+    if workers != -1:
+        checks.count("workers", workers, minimum=1)
+    for level in levels:
+        if not 0 < checks.probability("level", level) < 1:
+            raise InputError("level", level, "a number strictly between 0 and 1")
+    question = Question.of(
+        claim=tested, delta=delta if tested.point is None else None, confidence=1 - levels[0]
+    )
+    rows = audits.tests(question)
+    searched = bounds and bool(tested.parameter_names)
+    chunk = max(1, min(1000, _CELLS_PER_CHUNK // audits.n))
+    chunks = [min(chunk, audits.times - start) for start in range(0, audits.times, chunk)]
+    streams = np.random.SeedSequence(audits.seed).spawn(len(chunks))
+    work = _Work(workers, progress, len(chunks))
+    drawn = work.done(
+        delayed(_statistics)(audited, rows, audits, runs, stream)
+        for runs, stream in zip(chunks, streams, strict=True)
+    )
+    # For each row and each of its tests, the statistic of every audit; few of them differ.
+    columns = [
+        [np.concatenate(parts) for parts in zip(*tests, strict=True)] for tests in zip(*drawn, strict=True)
+    ]
+    distinct = [[np.unique(statistics).tolist() for statistics in column] for column in columns]
+    tests = [
+        (row, test, statistics)
+        for row, column in zip(rows, distinct, strict=True)
+        for test, statistics in zip(row.tests, column, strict=True)
+    ]
+    work.expect(len(levels) * len(tests) + (sum(len(each) for _, _, each in tests) if searched else 0))
+    limits = work.done(
+        delayed(_largest_rejected)(row, test, statistics, row.share(level))
+        for level in levels
+        for row, test, statistics in tests
+    )
+    rejections = []
+    for level in levels:
+        for row, column in zip(rows, columns, strict=True):
+            hits = [statistics <= next(limits) for statistics in column]
+            rejections.append(
+                Rejections(
+                    row.method.name,
+                    level,
+                    int(np.count_nonzero(np.any(hits, axis=0))),
+                    audits.times,
+                    row.method.assumes.independent_outcomes,
+                    row.counts,
+                    row.beliefs if audits.table else None,
+                )
+            )
+    means: list[MeanBound] = []
+    if searched:
+        found = work.done(
+            delayed(_epsilon)(row, test, statistic) for row, test, each in tests for statistic in each
+        )
+        for row, column, each in zip(rows, columns, distinct, strict=True):
+            known = [{statistic: next(found) for statistic in statistics} for statistics in each]
+            epsilons = np.max(
+                [
+                    [table[statistic] for statistic in statistics.tolist()]
+                    for table, statistics in zip(known, column, strict=True)
+                ],
+                axis=0,
+            )
+            beliefs = row.beliefs if audits.table else None
+            means.append(_mean_bound(row.method.name, epsilons, tested.epsilon(question.delta), beliefs))
+    return Calibration(audited, audits, question, tuple(rejections), tuple(means))
+
+
+def _mean_bound(method: str, epsilons: FloatArray, true_epsilon: float, beliefs: Beliefs | None) -> MeanBound:
+    with np.errstate(invalid="ignore"):  # the spread around an infinite mean
+        mean, spread = float(epsilons.mean()), float(epsilons.std())
+    return MeanBound(method, mean, spread, float(np.mean(epsilons > true_epsilon)), beliefs)
+
+
+class _Work:
+    """Jobs on several cores, results in their order, and how many are done of how many that are known of."""
+
+    def __init__(self, workers: int, progress: Progress | None, total: int) -> None:
+        self._workers, self._progress, self._done, self._total = workers, progress, 0, total
+
+    def expect(self, more: int) -> None:
+        self._total += more
+
+    def done(self, jobs: Iterable[Any]) -> Iterator[Any]:
+        for result in Parallel(n_jobs=self._workers, return_as="generator")(jobs):
+            self._done += 1
+            if self._progress is not None:
+                self._progress(self._done, self._total)
+            yield result
+
+
+def _statistics(
+    mechanism: Mechanism, rows: list[RowTest], audits: Audits, runs: int, stream: np.random.SeedSequence
+) -> list[list[list[int]]]:
+    """What some runs came to, for every row and each of its tests."""
+    played = mechanism.play(audits.n, audits.n, np.random.default_rng(stream), runs, audits.rule)
+    return [
+        [[test.statistic(evidence.top(test.released)) for evidence in played] for test in row.tests]
+        for row in rows
+    ]
+
+
+def _largest_rejected(row: RowTest, test: Test, statistics: list[int], level: float) -> int:
+    """The largest of the statistics, given in ascending order, whose p-value is at most the level; or -1."""
+    claim = row.claim
+    assert claim is not None
+    accepted = bisect_left(statistics, True, key=lambda statistic: test.p_value(claim, statistic) > level)
+    return statistics[accepted - 1] if accepted else -1
+
+
+def _epsilon(row: RowTest, test: Test, statistic: int) -> float:
+    """The ε of the bound; ∞ where the whole family is rejected, which is above every truth."""
+    confidence = 1 - row.share(1 - row.confidence)
+    return row.bound(test, test.evidence(statistic), confidence).size

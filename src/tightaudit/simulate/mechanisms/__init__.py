@@ -1,0 +1,1 @@
+"""Mechanisms to audit, one file each, with the claim it truly satisfies."""

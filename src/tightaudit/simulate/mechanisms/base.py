@@ -1,0 +1,109 @@
+"""What every mechanism to audit is: secret bits in, one score per bit out, and a claim that is true."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tightaudit.claims.base import Claim
+from tightaudit.claims.text import read_call
+from tightaudit.evidence.counts import Evidence, Guessing, Rule
+from tightaudit.evidence.guessing import release
+from tightaudit.support.checks import BoolArray, FloatArray
+from tightaudit.support.errors import InputError
+from tightaudit.support.notation import Call, parse
+from tightaudit.support.registry import Registry
+
+
+class Mechanism(ABC):
+    """A mechanism whose privacy is known, with the guessing rule that goes with it."""
+
+    name: ClassVar[str]
+    parameter_names: ClassVar[tuple[str, ...]]
+    independent: ClassVar[bool]
+    """Whether each canary's outcome depends on its own bit and its own noise alone."""
+    why: ClassVar[str]
+    """Why outcomes are independent, or what they share."""
+    rule: ClassVar[Rule] = "two-sided"
+    """How its scores are best turned into guesses."""
+    example: ClassVar[str]
+    """The text form of one such mechanism, which the tests try."""
+
+    @property
+    def threshold(self) -> float | None:
+        """The threshold of the guessing rule, if it has one: 0 unless a mechanism says otherwise."""
+        return 0.0 if self.rule == "threshold" else None
+
+    @property
+    @abstractmethod
+    def claim(self) -> Claim:
+        """The trade-off function the mechanism satisfies, and no smaller one in general."""
+
+    @abstractmethod
+    def scores(self, members: BoolArray, rng: np.random.Generator) -> FloatArray:
+        """Run once per row of `members` (runs by canaries): a score per bit."""
+
+    def play(
+        self,
+        n: int,
+        released: int,
+        rng: np.random.Generator,
+        runs: int,
+        rule: Rule | None = None,
+    ) -> list[Evidence]:
+        """Audit the mechanism in so many independent runs, by its own guessing rule or another.
+
+        >>> from tightaudit.simulate.mechanisms.gaussian import GaussianMechanism
+        >>> rng = np.random.default_rng(0)
+        >>> [evidence.n for evidence in GaussianMechanism(1.0).play(100, 20, rng, runs=2)]
+        [100, 100]
+        """
+        members = rng.random((runs, n)) < 0.5
+        scores = self.scores(members, rng)
+        seeds = rng.integers(2**31, size=runs)
+        rule = rule or self.rule
+        threshold = self.threshold if rule == "threshold" else None
+        return [
+            release(row, bits, released=released, guessing=Guessing(rule, threshold, int(seed)))
+            for row, bits, seed in zip(scores, members, seeds, strict=True)
+        ]
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """The mechanism's parameters by name."""
+        return {name: getattr(self, name) for name in self.parameter_names}
+
+    def __str__(self) -> str:
+        shown = (
+            f"{name}={repr(value).removesuffix('.0') if isinstance(value, float) else value}"
+            for name, value in self.parameters.items()
+        )
+        return f"{self.name}({','.join(shown)})"
+
+
+MECHANISMS: Registry[type[Mechanism]] = Registry(
+    "mechanism", folder="tightaudit.simulate.mechanisms", plugins="tightaudit.mechanisms"
+)
+
+
+def as_mechanism(given: Mechanism | str) -> Mechanism:
+    """A mechanism as it is, or from text such as `gaussian(mu=1)` or `shared-score(claim=laplace(mu=1))`.
+
+    >>> str(as_mechanism("shared-sampling(mu=2,q=0.1)").claim)
+    'published-sampling(mu=2,q=0.1)'
+    """
+    if isinstance(given, Mechanism):
+        return given
+    call = parse("mechanism", given)
+    kind = MECHANISMS[call.name]
+    call.require_known(kind.parameter_names)
+    arguments: dict[str, Any] = {
+        key: read_call(argument.value) if isinstance(argument.value, Call) else argument.value
+        for key, argument in call.arguments.items()
+    }
+    missing = [name for name in kind.parameter_names if name not in arguments]
+    if missing:
+        raise InputError("mechanism", given, f"a value for {missing[0]} too")
+    return kind(**arguments)
