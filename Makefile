@@ -26,7 +26,7 @@ tightness: $(VENV)/.dev
 	$(VENV)/bin/python benchmarks/tightness.py docs
 
 monte-carlo: $(VENV)/.dev
-	TIGHTAUDIT_DRAWS=1000000 $(VENV)/bin/python -m pytest --quiet tests/pvalues/test_rank_weighted.py -k simulated
+	TIGHTAUDIT_DRAWS=1000000 $(VENV)/bin/python -m pytest --quiet tests/methods/test_rank_weighted.py -k simulated
 
 bench: $(VENV)/.dev
 	$(VENV)/bin/python benchmarks/core.py

@@ -5,46 +5,20 @@ A class enters itself under its `name` with a decorator: `@CLAIMS.register`, `@M
 `tightaudit.methods` and `tightaudit.mechanisms`.
 """
 
-from tightaudit.claims.approx_dp import ApproxDP
-from tightaudit.claims.base import CLAIMS, Claim
-from tightaudit.claims.discrete import DiscretePair
-from tightaudit.claims.family import Family
-from tightaudit.claims.gaussian import Gaussian
-from tightaudit.claims.laplace import Laplace
-from tightaudit.claims.privacy_loss import PrivacyLoss
-from tightaudit.claims.tabulated import Tabulated
-from tightaudit.claims.text import as_claim, as_family
-from tightaudit.evidence.counts import Evidence
-from tightaudit.methods.base import METHODS, Assumptions, Method
-from tightaudit.methods.exact import expected_errors
-from tightaudit.simulate.mechanisms.base import MECHANISMS, Mechanism
-from tightaudit.support import checks
-from tightaudit.support.checks import BoolArray, FloatArray
-from tightaudit.support.errors import InputError
-from tightaudit.support.notation import text_form
-
-__all__ = [
-    "CLAIMS",
-    "MECHANISMS",
-    "METHODS",
-    "ApproxDP",
-    "Assumptions",
-    "BoolArray",
-    "Claim",
-    "DiscretePair",
-    "Evidence",
-    "Family",
-    "FloatArray",
-    "Gaussian",
-    "InputError",
-    "Laplace",
-    "Mechanism",
-    "Method",
-    "PrivacyLoss",
-    "Tabulated",
-    "as_claim",
-    "as_family",
-    "checks",
-    "expected_errors",
-    "text_form",
-]
+from tightaudit.claims.approx_dp import ApproxDP as ApproxDP
+from tightaudit.claims.base import CLAIMS as CLAIMS, Claim as Claim
+from tightaudit.claims.discrete import DiscretePair as DiscretePair
+from tightaudit.claims.family import Family as Family
+from tightaudit.claims.gaussian import Gaussian as Gaussian
+from tightaudit.claims.laplace import Laplace as Laplace
+from tightaudit.claims.privacy_loss import PrivacyLoss as PrivacyLoss
+from tightaudit.claims.tabulated import Tabulated as Tabulated
+from tightaudit.claims.text import as_claim as as_claim, as_family as as_family
+from tightaudit.evidence.counts import Evidence as Evidence
+from tightaudit.methods.base import METHODS as METHODS, Assumptions as Assumptions, Method as Method
+from tightaudit.methods.exact import expected_errors as expected_errors
+from tightaudit.simulate.mechanisms.base import MECHANISMS as MECHANISMS, Mechanism as Mechanism
+from tightaudit.support import checks as checks
+from tightaudit.support.checks import BoolArray as BoolArray, FloatArray as FloatArray
+from tightaudit.support.errors import InputError as InputError
+from tightaudit.support.notation import text_form as text_form

@@ -69,9 +69,7 @@ def assert_private(
     """
     __tracebackhide__ = True
     tested = as_claim(claim)
-    level = checks.number("false_alarm", false_alarm)
-    if not 0 < level < 1:
-        raise InputError("false_alarm", false_alarm, "a number strictly between 0 and 1")
+    level = checks.between("false_alarm", false_alarm)
     recorded = secrets.randbits(63) if seed is None else checks.seed(seed)
     stated = checks.flag("independent", independent)
     method: Method = Exact() if stated else AnyDependence(largest_program=QUICK_PROGRAM)

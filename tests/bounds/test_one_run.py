@@ -6,12 +6,10 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.conftest import SAMPLE_FAMILIES
 
 import tightaudit as ta
-
 
 
 @given(

@@ -18,7 +18,7 @@ from tests.support.packages import install
 
 from tightaudit.cli.main import main
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 _BLOCK = re.compile(
@@ -78,7 +78,7 @@ def run_python(block: Block, namespace: dict[str, Any], placeholder: str) -> Non
     """Run a block in the page's namespace: a session as a test of its output, anything else as it is."""
     if not block.text.lstrip().startswith(">>>"):
         code = re.sub(r"^\.\.\.  #.*$", placeholder, block.text, flags=re.MULTILINE)
-        exec(compile(code, block.place, "exec"), namespace)
+        exec(compile(code, block.place, "exec", dont_inherit=True), namespace)
         return
     test = doctest.DocTestParser().get_doctest(block.text, namespace, block.place, block.place, 0)
     said = io.StringIO()

@@ -6,8 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.conftest import SAMPLE_CLAIMS
 
 import tightaudit as ta

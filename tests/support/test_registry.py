@@ -42,7 +42,6 @@ class Never(Method):
 @dataclass(frozen=True)
 class CoinTossing(Mechanism):
     name = "coin-tossing"
-    parameter_names = ()
     independent = True
     why = "no bit is looked at"
     claim = Perfect()

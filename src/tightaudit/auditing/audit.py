@@ -84,6 +84,7 @@ def audit(
         independent=_independent(run, independent),
         family_known=family_known,
     )
+    question.require_bounds()
     rule = as_release(released)
     evidence = release(run.scores, run.members, released=run.n, guessing=_guessing(run, guessing))
     assert evidence.guessing is not None

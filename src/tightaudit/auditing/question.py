@@ -80,6 +80,11 @@ class Question:
         """The mechanism that numbers to release and options of methods are chosen for."""
         return typical_claim(self.claim, self.family, self.delta)
 
+    def require_bounds(self) -> None:
+        """Refuse a δ at which the family has no ε to search for."""
+        if self.family is not None:
+            self.family.require_delta(self.delta)
+
     @property
     def level(self) -> float:
         """How often a true claim may be rejected."""

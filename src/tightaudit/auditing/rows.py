@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tightaudit.auditing.question import Question
+from tightaudit.bounds.beliefs import Beliefs
 from tightaudit.bounds.one_run import Bound, search
 from tightaudit.claims.approx_dp import ApproxDP
 from tightaudit.claims.base import Claim
@@ -23,32 +24,9 @@ from tightaudit.planning.release import Release, Setting
 
 
 @dataclass(frozen=True)
-class Beliefs:
-    """What has to be believed for a row to hold."""
-
-    independent: bool
-    """That outcomes are independent."""
-    family: Family | None
-    """That the privacy curve is in this family; None for any curve."""
-
-    def __str__(self) -> str:
-        """In words.
-
-        >>> import tightaudit as ta
-        >>> report = ta.audit([2.0, 1.0, -1.0, 0.0], [1, 1, 0, 0], delta=1e-5)
-        >>> [str(row.beliefs) for row in report.rows][1:]
-        ['outcomes are independent', 'the privacy curve is of the family gaussian', 'nothing']
-        """
-        from tightaudit.render.wording import beliefs_in_words
-
-        return beliefs_in_words(self) or "nothing"
-
-
-@dataclass(frozen=True)
 class Row:
     """One combination of beliefs, and what follows from it."""
 
-    beliefs: Beliefs
     bound: Bound
     evidence: Evidence
     """The evidence with the number released that the bound is from."""
@@ -62,6 +40,11 @@ class Row:
     tests_claim_itself: bool
     """Whether that is the claim itself, and not what it says about another curve."""
     p_value: float | None
+
+    @property
+    def beliefs(self) -> Beliefs:
+        """What has to be believed for the row to hold."""
+        return self.bound.beliefs
 
     @property
     def epsilon(self) -> float | None:
@@ -85,7 +68,6 @@ class RowTest:
 
     tests: tuple[Test, ...]
     """One for each number of released guesses to try."""
-    beliefs: Beliefs
     family: Family
     """The family searched for the bound: the one believed in, or (ε, δ)-DP."""
     claim: Claim | None
@@ -98,6 +80,11 @@ class RowTest:
     def method(self) -> Method:
         """The method, its options fixed."""
         return self.tests[0].method
+
+    @property
+    def beliefs(self) -> Beliefs:
+        """What the row believes."""
+        return Beliefs.of(self.method, self.family)
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -123,7 +110,6 @@ class RowTest:
             # One p-value for the best of several (Bonferroni).
             p = min(1.0, len(tries) * min(each))
         return Row(
-            beliefs=self.beliefs,
             bound=best,
             evidence=tries[bounds.index(best)],
             counts=self.counts,
@@ -159,34 +145,34 @@ def table_of_beliefs(
     >>> [(row.method.name, row.counts) for row in rows][:2]
     [('rank-weighted', (10000,)), ('exact', (200,))]
     """
-    kinds = (True, False) if method is None else (as_method(method).assumes.independent_outcomes,)
-    families = (None,) if question.family is None else (question.family, None)
-    return [
-        row_test(
-            question,
-            Beliefs(independent, family),
-            as_method(method or _method(independent, family, release, question.typical, rule)),
-            release,
-            n,
-            rule,
-        )
-        for independent in kinds
-        for family in families
-    ]
+    families = (question.family, None) if question.family is not None else (None,)
+    rows = (
+        [(as_method(method), family) for family in families]
+        if method is not None
+        else [
+            (_method(independent, family, release, question.typical, rule), family)
+            for independent in (True, False)
+            for family in families
+        ]
+    )
+    return [row_test(question, chosen, family, release, n, rule) for chosen, family in rows]
 
 
 def row_test(
-    question: Question, beliefs: Beliefs, method: Method, release: Release, n: int, rule: Rule = "two-sided"
+    question: Question,
+    method: Method,
+    believed: Family | None,
+    release: Release,
+    n: int,
+    rule: Rule = "two-sided",
 ) -> RowTest:
     """One row: its method's options fixed, the number to release decided."""
     fixed = method.fixed(n, question.typical)
-    family = beliefs.family or ApproxDP.family(delta=question.delta)
-    family.require_delta(question.delta)
+    family = believed or ApproxDP.family(delta=question.delta)
     counts = release.counts_for(Setting(n, fixed, family, question.typical, question.level, rule))
     asked = question.claim
     return RowTest(
         tests=tuple(Test(fixed, n, count) for count in counts),
-        beliefs=beliefs,
         family=family,
         claim=None if asked is None else as_seen_by(family, asked, question.delta),
         tests_claim_itself=asked is not None and (asked.point is None) == family.assumes_shape,

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from tightaudit.bounds.beliefs import Beliefs
 from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
 from tightaudit.claims.text import as_family
@@ -54,6 +55,11 @@ class Bound:
     def method(self) -> Method:
         """The method, its options fixed."""
         return self.test.method
+
+    @property
+    def beliefs(self) -> Beliefs:
+        """What has to be believed for the bound to hold."""
+        return Beliefs.of(self.method, self.family)
 
     @property
     def counts(self) -> dict[str, int | None]:

@@ -60,8 +60,9 @@ class CoordinateCanaries:
         chosen = stream(self.seed, _COORDINATE_STREAM).choice(coordinates, size=count, replace=False)
         self.coordinates = np.sort(chosen)
         self.steps, self.noise = 0, 0.0
-        names = sorted({name for score in SCORES for name in SCORES[score].totals})
-        self._totals: dict[str, FloatArray] = {name: np.zeros(count) for name in names}
+        self._totals: dict[str, FloatArray] = {
+            name: np.zeros(count) for score in SCORES.values() for name in score.totals
+        }
 
     @property
     def n(self) -> int:
@@ -84,14 +85,15 @@ class CoordinateCanaries:
         self.steps += 1
         self.noise += (noise_seen(released - share, self.rate, self.sigma) - self.noise) / self.steps
         step = Step(released, share, self.rate, self.noise)
-        for name in SCORES:
-            SCORES[name].add(self._totals, step)
+        for score in SCORES.values():
+            for name, added in score.totals.items():
+                self._totals[name] += added(step)
 
     def run(self, score: str, *, source: str) -> Run:
         """Scores and secret bits of the steps taken so far."""
         chosen, claim = as_score(score), self.claim
         return Run(
-            scores=chosen.scores(self._totals, self.steps),
+            scores=chosen.value(self._totals, self.steps),
             members=self.members,
             ids=self.coordinates,
             independent=_WHY,

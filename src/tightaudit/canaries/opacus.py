@@ -9,6 +9,7 @@ on gradients. The version range in pyproject.toml and tests/canaries/test_opacus
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -22,13 +23,7 @@ from tightaudit.support.extras import needs
 
 with needs("torch", "canaries in Opacus"):
     import torch
-    from opacus.optimizers import AdaClipDPOptimizer, DPOptimizer, DPOptimizerFastGradientClipping
-    from opacus.optimizers.ddpoptimizer import DistributedDPOptimizer
-    from opacus.optimizers.ddpoptimizer_fast_gradient_clipping import (
-        DistributedDPOptimizerFastGradientClipping,
-    )
-    from opacus.optimizers.fsdpoptimizer_fast_gradient_clipping import FSDPOptimizerFastGradientClipping
-    from opacus.optimizers.perlayeroptimizer import DPPerLayerOptimizer
+    from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping
 
 Parameter: TypeAlias = Any
 """A parameter on which Opacus has hung `grad_sample` and `summed_grad`."""
@@ -36,14 +31,8 @@ Insertion = Literal["after-clipping", "before-clipping"]
 
 OVERSIZE = 10.0
 """How many clipping norms long a canary's gradient is before it is clipped."""
-_UNSUPPORTED = (
-    AdaClipDPOptimizer,
-    DPPerLayerOptimizer,
-    DistributedDPOptimizer,
-    DistributedDPOptimizerFastGradientClipping,
-    FSDPOptimizerFastGradientClipping,
-)
 _MARK = "_tightaudit_canaries"
+_SUMMED = attrgetter("summed_grad")
 
 
 class WhiteBoxCanaries:
@@ -177,7 +166,7 @@ class WhiteBoxCanaries:
             )
         norm = float(self._optimizer.max_grad_norm)
         if self._insertion == "after-clipping":
-            self._share = self._at_coordinates("summed_grad")
+            self._share = self._at_coordinates(_SUMMED)
             sampled = torch.from_numpy(self._core.sampled())
             for parameter, canaries, places in self._places:
                 here = places[sampled[canaries].to(places.device)]
@@ -185,13 +174,13 @@ class WhiteBoxCanaries:
                 flat[here] += norm
                 parameter.summed_grad = flat.view_as(parameter.summed_grad)
         add_noise()
-        self._core.record(self._at_coordinates("grad") / norm, share=self._share / norm)
+        self._core.record(self._at_coordinates(attrgetter("grad")) / norm, share=self._share / norm)
         self._begin_step()
 
-    def _at_coordinates(self, name: str) -> FloatArray:
+    def _at_coordinates(self, tensor_of: Callable[[Parameter], torch.Tensor]) -> FloatArray:
         values = np.empty(self._core.n)
         for parameter, canaries, places in self._places:
-            values[canaries] = getattr(parameter, name).detach().reshape(-1)[places].double().cpu().numpy()
+            values[canaries] = tensor_of(parameter).detach().reshape(-1)[places].double().cpu().numpy()
         return values
 
     def _clip_with_canaries(self, clip: Callable[[], None]) -> None:
@@ -199,11 +188,12 @@ class WhiteBoxCanaries:
         optimizer = self._optimizer
         parts = [(p, p.grad_sample, optimizer._get_flat_grad_sample(p)) for p in optimizer.params]
         before = [None if p.summed_grad is None else p.summed_grad.clone() for p, _, _ in parts]
-        held = self._held(before, optimizer.params)
+        # What earlier parts of a virtual step left at the coordinates.
+        held = 0.0 if any(tensor is None for tensor in before) else self._at_coordinates(_SUMMED)
         for p, _, examples in parts:
             p.grad_sample = examples.clone()
         clip()
-        self._share += self._at_coordinates("summed_grad") - held
+        self._share += self._at_coordinates(_SUMMED) - held
         if self._inserted:
             self._restore(parts)
             return
@@ -214,18 +204,6 @@ class WhiteBoxCanaries:
             p.grad_sample = torch.cat([examples, self._gradients(p, chosen, examples)])
         clip()
         self._restore(parts)
-
-    def _held(self, before: list[torch.Tensor | None], parameters: list[Parameter]) -> FloatArray:
-        """What earlier parts of a virtual step left at the coordinates."""
-        if any(tensor is None for tensor in before):
-            return np.zeros(self._core.n)
-        values = np.empty(self._core.n)
-        summed = {id(p): tensor for p, tensor in zip(parameters, before, strict=True)}
-        for parameter, canaries, places in self._places:
-            tensor = summed[id(parameter)]
-            assert tensor is not None
-            values[canaries] = tensor.reshape(-1)[places].double().cpu().numpy()
-        return values
 
     def _gradients(self, parameter: Parameter, chosen: Any, like: torch.Tensor) -> torch.Tensor:
         """The canaries' gradients at one parameter, a row each: zero but at their coordinates."""
@@ -250,9 +228,7 @@ class WhiteBoxCanaries:
 def _require_supported(optimizer: object) -> None:
     if not isinstance(optimizer, DPOptimizer):
         raise InputError("optimizer", type(optimizer).__name__, "the one that make_private returned")
-    if isinstance(optimizer, _UNSUPPORTED):
-        raise InputError(
-            "optimizer",
-            type(optimizer).__name__,
-            "flat or ghost clipping on one device; not per-layer, adaptive or distributed",
-        )
+    # Others of Opacus clip per layer or adaptively, or add up over several devices.
+    if type(optimizer) not in (DPOptimizer, DPOptimizerFastGradientClipping):
+        expected = "flat or ghost clipping on one device; not per-layer, adaptive or distributed"
+        raise InputError("optimizer", type(optimizer).__name__, expected)

@@ -1,14 +1,13 @@
-"""How a canary is scored from what was released at its coordinate, step by step: one class per score.
+"""How a canary is scored from what was released at its coordinate, step by step.
 
 Every score keeps totals over the steps, so that a training of any length needs no more memory than one step.
-A new score is one more class here.
+A new score is one more entry of SCORES.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -16,7 +15,6 @@ from scipy.special import ndtr
 
 from tightaudit.support.checks import FloatArray
 from tightaudit.support.errors import InputError
-from tightaudit.support.registry import Registry
 
 _LEAST_NOISE = 1e-3
 """Of the noise that is said to be added: less is taken for none."""
@@ -40,88 +38,17 @@ class Step:
         return self.released - self.share
 
 
-class Score(ABC):
-    """Totals over the steps, and the scores that follow from them."""
+@dataclass(frozen=True)
+class Score:
+    """What is added up over the steps, and the score that follows from the totals."""
 
-    name: ClassVar[str]
-    totals: ClassVar[tuple[str, ...]]
-    """Names of the arrays that are added up, one entry per canary."""
-    threshold: ClassVar[float | None] = None
+    name: str
+    totals: dict[str, Callable[[Step], FloatArray]]
+    """What each step adds to the totals of these names, an entry per canary."""
+    value: Callable[[dict[str, FloatArray], int], FloatArray]
+    """The scores, from the totals after so many steps."""
+    threshold: float | None = None
     """The score above which a canary is guessed to be in, where one is known in advance."""
-
-    @staticmethod
-    @abstractmethod
-    def add(totals: dict[str, FloatArray], step: Step) -> None:
-        """Count one more step."""
-
-    @staticmethod
-    @abstractmethod
-    def scores(totals: dict[str, FloatArray], steps: int) -> FloatArray:
-        """The scores after so many steps."""
-
-
-SCORES: Registry[type[Score]] = Registry("score")
-
-
-@SCORES.register
-class LogLikelihoodRatio(Score):
-    """Σ ln(1-q+q·e^((x-1/2)/σ²)) over the steps, σ the noise seen in the x so far: the best there is."""
-
-    name = "log-likelihood-ratio"
-    totals = ("likelihood",)
-    threshold = 0.0
-
-    @staticmethod
-    def add(totals: dict[str, FloatArray], step: Step) -> None:
-        totals["likelihood"] += log_likelihood_ratio((step.own - 0.5) / step.noise**2, step.rate)
-
-    @staticmethod
-    def scores(totals: dict[str, FloatArray], steps: int) -> FloatArray:  # noqa: ARG004
-        return totals["likelihood"]
-
-
-@SCORES.register
-class Sum(Score):
-    """The plain sum of what was released, the batch's share included: the paper's."""
-
-    name = "sum"
-    totals = ("sums",)
-
-    @staticmethod
-    def add(totals: dict[str, FloatArray], step: Step) -> None:
-        totals["sums"] += step.released
-
-    @staticmethod
-    def scores(totals: dict[str, FloatArray], steps: int) -> FloatArray:  # noqa: ARG004
-        return totals["sums"]
-
-
-@SCORES.register
-class Spread(Score):
-    """The standard deviation over the steps: poor on an honest run, but it sees noise that repeats."""
-
-    name = "spread"
-    totals = ("own", "squares")
-
-    @staticmethod
-    def add(totals: dict[str, FloatArray], step: Step) -> None:
-        totals["own"] += step.own
-        totals["squares"] += step.own**2
-
-    @staticmethod
-    def scores(totals: dict[str, FloatArray], steps: int) -> FloatArray:
-        return np.sqrt(np.maximum(totals["squares"] / steps - (totals["own"] / steps) ** 2, 0))
-
-
-def as_score(name: str) -> type[Score]:
-    """A score by name.
-
-    >>> as_score("sum").totals
-    ('sums',)
-    """
-    if not isinstance(name, str):
-        raise InputError("score", name, f"one of {', '.join(SCORES)}")
-    return SCORES[name]
 
 
 def log_likelihood_ratio(log_ratio: FloatArray, rate: float) -> FloatArray:
@@ -151,3 +78,36 @@ def noise_seen(own: FloatArray, rate: float, said: float) -> float:
     if excess(smallest) <= 0:
         return smallest
     return largest if excess(largest) >= 0 else float(brentq(excess, smallest, largest, rtol=1e-10))
+
+
+SCORES = {
+    score.name: score
+    for score in (
+        # The best there is: Σ ln(1-q+q·e^((x-1/2)/σ²)), σ the noise seen in the x so far.
+        Score(
+            "log-likelihood-ratio",
+            {"likelihood": lambda s: log_likelihood_ratio((s.own - 0.5) / s.noise**2, s.rate)},
+            lambda totals, _: totals["likelihood"],
+            threshold=0.0,
+        ),
+        # The paper's: the plain sum of what was released, the batch's share included.
+        Score("sum", {"sums": lambda s: s.released}, lambda totals, _: totals["sums"]),
+        # The standard deviation over the steps: poor on an honest run, but it sees noise that repeats.
+        Score(
+            "spread",
+            {"own": lambda s: s.own, "squares": lambda s: s.own**2},
+            lambda totals, n: np.sqrt(np.maximum(totals["squares"] / n - (totals["own"] / n) ** 2, 0)),
+        ),
+    )
+}
+
+
+def as_score(name: str) -> Score:
+    """A score by name.
+
+    >>> list(as_score("sum").totals)
+    ['sums']
+    """
+    if not isinstance(name, str) or name not in SCORES:
+        raise InputError("score", name, f"one of {', '.join(SCORES)}")
+    return SCORES[name]

@@ -119,17 +119,27 @@ class ApproxDP(Claim):
         return max(0.0, self.claimed_epsilon + math.log1p(-excess / expit(self.claimed_epsilon)))
 
 
-def from_everything_to_nothing(claim: type[Claim], parameter: str) -> Family:
-    """The family of a claim with one parameter that runs from perfect privacy to none at all.
+def from_perfect_privacy(
+    claim: type[Claim],
+    free: str,
+    fixed: dict[str, float],
+    *,
+    least_private: Claim | None = None,
+    upper: float = math.inf,
+    protects: bool = False,
+) -> Family:
+    """The family of a claim over a parameter that starts at perfect privacy, and ends at none if not said.
 
     >>> from tightaudit.claims.laplace import Laplace
-    >>> from_everything_to_nothing(Laplace, "mu").least_private
+    >>> from_perfect_privacy(Laplace, "mu", {}).least_private
     ApproxDP(epsilon=0.0, delta=1.0)
     """
     return Family(
-        text=claim.name,
-        parameter=parameter,
-        member=lambda value: claim(**{parameter: value}),
+        text=text_form(claim.name, fixed),
+        parameter=free,
+        member=lambda value: claim(**{free: value}, **fixed),
         most_private=ApproxDP(0.0, 0.0),
-        least_private=ApproxDP(0.0, 1.0),
+        least_private=ApproxDP(0.0, 1.0) if least_private is None else least_private,
+        upper=upper,
+        protects=protects,
     )

@@ -12,15 +12,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, overload
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tightaudit.claims.detection import DENSE_TOPS, detection_polygon
 from tightaudit.claims.family import Family
 from tightaudit.support import checks
-from tightaudit.support.checks import FloatArray, like_the_question
+from tightaudit.support.checks import FloatArray, Numbers, like_the_question
 from tightaudit.support.errors import InputError
 from tightaudit.support.notation import text_form
 from tightaudit.support.registry import Registry
@@ -65,11 +64,7 @@ class Claim(ABC):
         alpha = np.linspace(0, 1, 101)
         return bool(np.max(np.abs(self.f(alpha) - self.inverse(alpha))) <= _SYMMETRIC)
 
-    @overload
-    def f(self, alpha: float) -> float: ...
-    @overload
-    def f(self, alpha: ArrayLike) -> FloatArray: ...
-    def f(self, alpha: ArrayLike) -> float | FloatArray:
+    def f(self, alpha: Numbers) -> Numbers:
         """Least false-negative rate at false-positive rate `alpha`.
 
         >>> import tightaudit as ta
@@ -78,11 +73,7 @@ class Claim(ABC):
         """
         return like_the_question(self._f(checks.within("alpha", alpha, 0, 1)))
 
-    @overload
-    def inverse(self, beta: float) -> float: ...
-    @overload
-    def inverse(self, beta: ArrayLike) -> FloatArray: ...
-    def inverse(self, beta: ArrayLike) -> float | FloatArray:
+    def inverse(self, beta: Numbers) -> Numbers:
         """Least false-positive rate at false-negative rate `beta`: the trade-off of (Q, P).
 
         >>> import tightaudit as ta
@@ -92,11 +83,7 @@ class Claim(ABC):
         """
         return like_the_question(self._inverse(checks.within("beta", beta, 0, 1)))
 
-    @overload
-    def delta(self, epsilon: float) -> float: ...
-    @overload
-    def delta(self, epsilon: ArrayLike) -> FloatArray: ...
-    def delta(self, epsilon: ArrayLike) -> float | FloatArray:
+    def delta(self, epsilon: Numbers) -> Numbers:
         """Smallest δ at which the claim implies (ε, δ)-DP, the larger of its two directions.
 
         >>> import tightaudit as ta
@@ -126,11 +113,7 @@ class Claim(ABC):
 
         return BasePair(self)
 
-    @overload
-    def error_probability(self, t: float) -> float: ...
-    @overload
-    def error_probability(self, t: ArrayLike) -> FloatArray: ...
-    def error_probability(self, t: ArrayLike) -> float | FloatArray:
+    def error_probability(self, t: Numbers) -> Numbers:
         """p(t): how often the best guess is wrong at confidence quantile t. Never increases with t.
 
         >>> import tightaudit as ta
@@ -140,11 +123,7 @@ class Claim(ABC):
         top = 1 - checks.within("t", t, 0, 1)
         return like_the_question(self.top_error_probability(top))
 
-    @overload
-    def error_mass(self, t: float) -> float: ...
-    @overload
-    def error_mass(self, t: ArrayLike) -> FloatArray: ...
-    def error_mass(self, t: ArrayLike) -> float | FloatArray:
+    def error_mass(self, t: Numbers) -> Numbers:
         """A(t), the integral of p from t to 1: how often a guess is above quantile t and wrong.
 
         >>> import tightaudit as ta
@@ -177,11 +156,7 @@ class Claim(ABC):
     def top_error_probability(self, top: FloatArray) -> FloatArray:
         """p(1-top), for methods."""
 
-    @overload
-    def symmetric_delta(self, epsilon: float) -> float: ...
-    @overload
-    def symmetric_delta(self, epsilon: ArrayLike) -> FloatArray: ...
-    def symmetric_delta(self, epsilon: ArrayLike) -> float | FloatArray:
+    def symmetric_delta(self, epsilon: Numbers) -> Numbers:
         """Mean of δ in the two directions: the curve of the pair after relabelling the bit at random.
 
         >>> import tightaudit as ta

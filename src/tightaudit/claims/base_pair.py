@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tightaudit.support import checks
-from tightaudit.support.checks import FloatArray, like_the_question
+from tightaudit.support.checks import Numbers, like_the_question
 
 if TYPE_CHECKING:
     from tightaudit.claims.base import Claim
@@ -33,27 +32,15 @@ class BasePair:
         """Mass of Q at the point 1."""
         return 1 - self.claim.f(0.0)
 
-    @overload
-    def p_density(self, x: float) -> float: ...
-    @overload
-    def p_density(self, x: ArrayLike) -> FloatArray: ...
-    def p_density(self, x: ArrayLike) -> float | FloatArray:
+    def p_density(self, x: Numbers) -> Numbers:
         """Density of P: 1 everywhere."""
         return like_the_question(np.ones_like(checks.within("x", x, 0, 1)))
 
-    @overload
-    def q_density(self, x: float) -> float: ...
-    @overload
-    def q_density(self, x: ArrayLike) -> FloatArray: ...
-    def q_density(self, x: ArrayLike) -> float | FloatArray:
+    def q_density(self, x: Numbers) -> Numbers:
         """Density of Q apart from its atom."""
         return like_the_question(-self.claim.slope(1 - checks.within("x", x, 0, 1)))
 
-    @overload
-    def q_cdf(self, x: float) -> float: ...
-    @overload
-    def q_cdf(self, x: ArrayLike) -> FloatArray: ...
-    def q_cdf(self, x: ArrayLike) -> float | FloatArray:
+    def q_cdf(self, x: Numbers) -> Numbers:
         """Mass of Q on [0, x]; the atom is counted at x = 1."""
         point = checks.within("x", x, 0, 1)
         return like_the_question(np.where(point == 1, 1.0, self.claim.f(1 - point)))

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expm1, log1p
 
 from tightaudit.claims.accounting import sampled_gaussian_losses
-from tightaudit.claims.approx_dp import ApproxDP
+from tightaudit.claims.approx_dp import ApproxDP, from_perfect_privacy
 from tightaudit.claims.base import CLAIMS, Claim
 from tightaudit.claims.discrete import DiscretePair
 from tightaudit.claims.family import Family
@@ -72,29 +72,15 @@ class DpSgd(DiscretePair):
             )
         steps = _whole("steps", fixed["steps"])
         if free == "q":
-            sigma = fixed["sigma"]
-            return Family(
-                text=text_form(cls.name, fixed),
-                parameter=free,
-                member=lambda q: cls(sigma, q, steps),
-                most_private=ApproxDP(0.0, 0.0),
-                least_private=cls(sigma, 1.0, steps),
-                upper=1.0,
-            )
+            most = cls(fixed["sigma"], 1.0, steps)
+            return from_perfect_privacy(cls, free, fixed, least_private=most, upper=1.0)
         rate = checks.rate("q", fixed["q"])
         # Without noise, never having been sampled is all that protects.
         unseen = math.exp(steps * log1p(-rate)) if rate < 1 else 0.0
         noiseless: Claim = ApproxDP(0.0, 1.0)
         if unseen > 0:
             noiseless = PrivacyLoss([math.log(unseen), math.inf], [unseen, 1 - unseen])
-        return Family(
-            text=text_form(cls.name, fixed),
-            parameter=free,
-            member=lambda sigma: cls(sigma, rate, steps),
-            most_private=ApproxDP(0.0, 0.0),
-            least_private=noiseless,
-            protects=True,
-        )
+        return from_perfect_privacy(cls, free, fixed, least_private=noiseless, protects=True)
 
     def central_limit(self) -> Gaussian:
         """What the claim comes to as steps grow and q falls, by the central limit theorem (Bu et al. 2020).

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import erfcx, expit, ndtr, ndtri
 from scipy.special.cython_special import ndtri as scalar_ndtri
 
-from tightaudit.claims.approx_dp import from_everything_to_nothing
+from tightaudit.claims.approx_dp import from_perfect_privacy
 from tightaudit.claims.base import CLAIMS, Claim
 from tightaudit.claims.family import Family
 from tightaudit.numerics.inversion import solve_decreasing
@@ -43,7 +43,7 @@ class Gaussian(Claim):
 
     @classmethod
     def _family(cls, free: str, fixed: dict[str, float]) -> Family:
-        return from_everything_to_nothing(cls, free)
+        return from_perfect_privacy(cls, free, fixed)
 
     def top_error_mass(self, top: FloatArray) -> FloatArray:
         return ndtr(-self._score(top) - self.mu / 2)

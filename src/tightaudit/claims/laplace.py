@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from tightaudit.claims.approx_dp import from_everything_to_nothing
+from tightaudit.claims.approx_dp import from_perfect_privacy
 from tightaudit.claims.base import CLAIMS, Claim
 from tightaudit.claims.family import Family
 from tightaudit.support import checks
@@ -35,7 +35,7 @@ class Laplace(Claim):
 
     @classmethod
     def _family(cls, free: str, fixed: dict[str, float]) -> Family:
-        return from_everything_to_nothing(cls, free)
+        return from_perfect_privacy(cls, free, fixed)
 
     @property
     def _atom(self) -> float:

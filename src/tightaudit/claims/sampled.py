@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from tightaudit.claims.approx_dp import ApproxDP
+from tightaudit.claims.approx_dp import from_perfect_privacy
 from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
 from tightaudit.claims.gaussian import Gaussian
 from tightaudit.support import checks
-from tightaudit.support.notation import text_form
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,20 +32,6 @@ class SampledGaussian(Claim):
     @classmethod
     def _family(cls, free: str, fixed: dict[str, float]) -> Family:
         if free == "q":
-            always = Gaussian(fixed["mu"])
-            return Family(
-                text=text_form(cls.name, fixed),
-                parameter=free,
-                member=lambda q: cls(always.mu, q),
-                most_private=ApproxDP(0.0, 0.0),
-                least_private=always,
-                upper=1.0,
-            )
+            return from_perfect_privacy(cls, free, fixed, least_private=Gaussian(fixed["mu"]), upper=1.0)
         rate = checks.rate("q", fixed["q"])
-        return Family(
-            text=text_form(cls.name, fixed),
-            parameter=free,
-            member=lambda mu: cls(mu, rate),
-            most_private=ApproxDP(0.0, 0.0),
-            least_private=cls._without_noise(rate),
-        )
+        return from_perfect_privacy(cls, free, fixed, least_private=cls._without_noise(rate))

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from tightaudit.cli.groups import completing
-from tightaudit.cli.options import AsJson, ClaimOptions, Confidence, Released, count, number
+from tightaudit.cli.options import AsJson, ClaimOptions, Confidence, Released, counting, measuring, naming
 from tightaudit.cli.output import print_json, print_view, progress_bar
 from tightaudit.support.errors import InputError
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from tightaudit.evidence.run import Run
 
 VIOLATED = 1
-_FORMATS = "csv, tsv, parquet, npz, jsonl"
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class Input:
 
     file: Annotated[
         str,
-        typer.Argument(help=f"Scores and secret bits: {_FORMATS} or a saved run; - reads standard input."),
+        typer.Argument(help="Scores and secret bits: {formats} or a saved run; - reads standard input."),
     ]
     members: Annotated[
         str | None, typer.Option(metavar="FILE", help="The secret bits, if in another file; joined by id.")
@@ -39,7 +37,7 @@ class Input:
     ] = None
     id_column: Annotated[str | None, typer.Option(help="Column of the ids; id if not given.")] = None
     file_format: Annotated[
-        str | None, typer.Option("--format", help=f"Format, if the name does not tell: {_FORMATS}.")
+        str | None, typer.Option("--format", help="Format, if the name does not tell: {formats}.")
     ] = None
 
     def run(self) -> Run:
@@ -78,11 +76,8 @@ class GuessingOptions:
         str | None,
         typer.Option(help="two-sided, one-sided or threshold; by default as the run says, else two-sided."),
     ] = None
-    threshold: Annotated[
-        float | None,
-        typer.Option(parser=number, metavar="NUMBER", help="Threshold of the scores, fixed in advance."),
-    ] = None
-    seed: Annotated[int, typer.Option(parser=count, metavar="COUNT", help="Seed of the order of ties.")] = 0
+    threshold: Annotated[float | None, measuring("Threshold of the scores, fixed in advance.")] = None
+    seed: Annotated[int, counting("Seed of the order of ties.")] = 0
 
     def of(self, run: Run) -> Guessing:
         """As given; where nothing is, as the run says."""
@@ -113,17 +108,11 @@ def audit(
     guesses: GuessingOptions,
     output: Output,
     delta: Annotated[
-        float | None,
-        typer.Option(
-            parser=number, metavar="NUMBER", help="The δ at which ε is bounded; by default that of the claim."
-        ),
+        float | None, measuring("The δ at which ε is bounded; by default that of the claim.")
     ] = None,
     confidence: Confidence = 0.95,
     released: Released = "planned",
-    method: Annotated[
-        str | None,
-        typer.Option(help="One method instead: {methods}.", autocompletion=completing("methods")),
-    ] = None,
+    method: Annotated[str | None, naming("One method instead: {methods}.", "methods")] = None,
 ) -> None:
     """How much did one run leak? Lower bounds on ε, one per combination of beliefs.
 
@@ -152,11 +141,8 @@ def audit(
         report = audit_run(
             run,
             delta=delta,
-            claim=claimed.claim,
-            claim_epsilon=claimed.claim_epsilon,
-            family=claimed.family,
-            independent=stated.independent,
-            family_known=stated.family_known,
+            **vars(claimed),
+            **vars(stated),
             confidence=confidence,
             released=released,
             method=method,

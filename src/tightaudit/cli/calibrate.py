@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tightaudit.cli.groups import completing
-from tightaudit.cli.options import AsJson, Guesses, Released, Seed, count, number
+from tightaudit.cli.options import AsJson, Guesses, Released, Seed, counting, measuring, naming
 from tightaudit.cli.output import print_json, print_view, progress_bar
 
 if TYPE_CHECKING:
@@ -25,13 +24,9 @@ class AuditsOptions:
         bool, typer.Option("--table", help="Calibrate the rows of an audit's table instead of methods.")
     ] = False
     method: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A method; repeat it for several. All by default: {methods}.",
-            autocompletion=completing("methods"),
-        ),
+        list[str] | None, naming("A method; repeat it for several. All by default: {methods}.", "methods")
     ] = None
-    repetitions: Annotated[int, typer.Option(parser=count, metavar="COUNT", help="Audits.")] = 10_000
+    repetitions: Annotated[int, counting("Audits.")] = 10_000
     seed: Seed = 0
 
     def audits(self) -> Audits:
@@ -51,22 +46,14 @@ class AuditsOptions:
 def calibrate(
     mechanism: Annotated[
         str,
-        typer.Option(
-            help="What to audit, as in 'gaussian(mu=1)'. Known: {mechanisms}.",
-            autocompletion=completing("mechanisms"),
-        ),
+        naming("What to audit, as in 'gaussian(mu=1)'. Known: {mechanisms}.", "mechanisms"),
     ],
     repeated: AuditsOptions,
     claim: Annotated[
         str | None, typer.Option(help="The claim to test, by default the one the mechanism satisfies.")
     ] = None,
-    level: Annotated[
-        list[float] | None,
-        typer.Option(parser=number, metavar="NUMBER", help="Nominal level; repeat it for several."),
-    ] = None,
-    delta: Annotated[
-        float, typer.Option(parser=number, metavar="NUMBER", help="The δ of the mean bounds.")
-    ] = 1e-5,
+    level: Annotated[list[float] | None, measuring("Nominal level; repeat it for several.")] = None,
+    delta: Annotated[float, measuring("The δ of the mean bounds.")] = 1e-5,
     bounds: Annotated[bool, typer.Option(help="Also mean bounds beside the true ε; takes longer.")] = True,
     workers: Annotated[int, typer.Option(help="Processes; -1 takes all cores.")] = -1,
     as_json: AsJson = False,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tightaudit.cli.options import AsJson, Confidence, Delta, Seed, count, number
+from tightaudit.cli.options import AsJson, Confidence, Delta, Seed, counting, measuring
 from tightaudit.cli.output import print_json, print_view, progress_bar
 from tightaudit.support.errors import InputError
 from tightaudit.support.extras import needs
@@ -28,9 +28,7 @@ class DataOptions:
     data_from: Annotated[
         str | None, typer.Option(metavar="PATH", help="File or folder with the data, unless it is digits.")
     ] = None
-    examples: Annotated[
-        int | None, typer.Option(parser=count, metavar="COUNT", help="Training images; all if not given.")
-    ] = None
+    examples: Annotated[int | None, counting("Training images; all if not given.")] = None
 
     def images(self) -> Images:
         """Read them."""
@@ -44,15 +42,11 @@ class RecipeOptions:
     """What is trained, and how."""
 
     model: Annotated[str, typer.Option(help="small (two convolutions) or resnet14.")] = "small"
-    canaries: Annotated[int, typer.Option(parser=count, metavar="COUNT", help="White-box canaries.")] = 5000
-    steps: Annotated[int, typer.Option(parser=count, metavar="COUNT", help="Steps of training.")] = 200
-    batch_size: Annotated[
-        int, typer.Option(parser=count, metavar="COUNT", help="Images in a step, on average.")
-    ] = 150
+    canaries: Annotated[int, counting("White-box canaries.")] = 5000
+    steps: Annotated[int, counting("Steps of training.")] = 200
+    batch_size: Annotated[int, counting("Images in a step, on average.")] = 150
     optimizer: Annotated[str, typer.Option(help="adam or sgd.")] = "adam"
-    learning_rate: Annotated[
-        float, typer.Option(parser=number, metavar="NUMBER", help="Of the optimizer.")
-    ] = 1e-3
+    learning_rate: Annotated[float, measuring("Of the optimizer.")] = 1e-3
     seed: Seed = 0
 
     def recipe(self) -> Recipe:
@@ -61,15 +55,7 @@ class RecipeOptions:
 
         if self.canaries < 1:
             raise InputError("canaries", self.canaries, "at least 1")
-        return Recipe(
-            model=self.model,
-            batch_size=self.batch_size,
-            steps=self.steps,
-            optimizer=cast("Literal['sgd', 'adam']", self.optimizer),
-            learning_rate=self.learning_rate,
-            canaries=self.canaries,
-            seed=self.seed,
-        )
+        return Recipe(**vars(self))
 
 
 def dpsgd(
@@ -77,10 +63,7 @@ def dpsgd(
     trained: RecipeOptions,
     epsilon: Annotated[str, typer.Option(metavar="NUMBERS", help="The ε to train at.")] = "1,2,4,8,16",
     delta: Delta = 1e-5,
-    released: Annotated[
-        int | None,
-        typer.Option(parser=count, metavar="COUNT", help="Guesses released; half of them if not given."),
-    ] = None,
+    released: Annotated[int | None, counting("Guesses released; half of them if not given.")] = None,
     confidence: Confidence = 0.95,
     out: Annotated[
         str, typer.Option(metavar="FOLDER", help="Where results and checkpoints are kept.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
+from importlib import import_module
 from typing import Any, get_type_hints
 
 from typer.core import TyperCommand
@@ -60,7 +61,7 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class Command(TyperCommand):
-    """A command in whose help {claims}, {methods} and {mechanisms} stand for their names."""
+    """A command in whose help {claims}, {formats}, {methods} and {mechanisms} stand for their names."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:
@@ -77,17 +78,13 @@ class _Names(dict[str, str]):
 
 def names(kind: str) -> list[str]:
     """The names there are of a kind, plug-ins included."""
-    if kind == "claims":
-        from tightaudit.claims.base import CLAIMS
-
-        return list(CLAIMS)
-    if kind == "methods":
-        from tightaudit.methods.base import METHODS
-
-        return list(METHODS)
-    from tightaudit.simulate.mechanisms.base import MECHANISMS
-
-    return list(MECHANISMS)
+    module, collection = {
+        "claims": ("claims.base", "CLAIMS"),
+        "formats": ("evidence.reading.files", "FORMATS"),
+        "mechanisms": ("simulate.mechanisms.base", "MECHANISMS"),
+        "methods": ("methods.base", "METHODS"),
+    }[kind]
+    return list(getattr(import_module(f"tightaudit.{module}"), collection))
 
 
 def completing(kind: str) -> Callable[[str], list[str]]:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from tightaudit.cli.options import AsJson, Confidence, Delta, count
+from tightaudit.cli.options import AsJson, Confidence, Delta, counting
 from tightaudit.cli.output import print_json, print_view
 
 
 def many_runs(
-    fp: Annotated[int, typer.Option("--fp", parser=count, metavar="COUNT", help="False positives.")],
-    negatives: Annotated[int, typer.Option(parser=count, metavar="COUNT", help="Runs without the canary.")],
-    fn: Annotated[int, typer.Option("--fn", parser=count, metavar="COUNT", help="False negatives.")],
-    positives: Annotated[int, typer.Option(parser=count, metavar="COUNT", help="Runs with the canary.")],
+    fp: Annotated[int, counting("False positives.", "--fp")],
+    negatives: Annotated[int, counting("Runs without the canary.")],
+    fn: Annotated[int, counting("False negatives.", "--fn")],
+    positives: Annotated[int, counting("Runs with the canary.")],
     delta: Delta,
     confidence: Confidence = 0.95,
     as_json: AsJson = False,

@@ -28,37 +28,34 @@ def number(text: str) -> float:
         raise typer.BadParameter(f"expected a number, not {text!r}") from None
 
 
-Guesses = Annotated[
-    int, typer.Option("--n", parser=count, metavar="COUNT", help="Number of guesses: one per canary.")
-]
-Claim = Annotated[
-    str,
-    typer.Option(
-        help="The claim, as in 'gaussian(mu=1)'. Known: {claims}.", autocompletion=completing("claims")
-    ),
-]
+def counting(text: str, *names: str) -> Any:
+    """An option that takes a whole number."""
+    return typer.Option(*names, parser=count, metavar="COUNT", help=text)
+
+
+def measuring(text: str, *names: str, metavar: str = "NUMBER") -> Any:
+    """An option that takes a number."""
+    return typer.Option(*names, parser=number, metavar=metavar, help=text)
+
+
+def naming(text: str, kind: str) -> Any:
+    """An option that takes a name, or a text that begins with one, of the claims, methods or mechanisms."""
+    return typer.Option(help=text, autocompletion=completing(kind))
+
+
+Guesses = Annotated[int, counting("Number of guesses: one per canary.", "--n")]
+Claim = Annotated[str, naming("The claim, as in 'gaussian(mu=1)'. Known: {claims}.", "claims")]
 Family = Annotated[
     str,
-    typer.Option(
-        help="The family: a claim with one parameter left out, as in 'gaussian'. Known: {claims}.",
-        autocompletion=completing("claims"),
-    ),
+    naming("The family: a claim with one parameter left out, as in 'gaussian'. Known: {claims}.", "claims"),
 ]
 Released = Annotated[
     str,
-    typer.Option(
-        metavar="NUMBER",
-        help="Guesses to release: a count, a share such as 0.2, planned or best.",
-    ),
+    typer.Option(metavar="NUMBER", help="Guesses to release: a count, a share such as 0.2, planned or best."),
 ]
-Delta = Annotated[
-    float, typer.Option(parser=number, metavar="NUMBER", help="The δ at which ε is bounded, in [0, 1].")
-]
-Confidence = Annotated[
-    float,
-    typer.Option(parser=number, metavar="NUMBER", help="Confidence of the lower bound, between 0 and 1."),
-]
-Seed = Annotated[int, typer.Option(parser=count, metavar="COUNT", help="Seed of everything random.")]
+Delta = Annotated[float, measuring("The δ at which ε is bounded, in [0, 1].")]
+Confidence = Annotated[float, measuring("Confidence of the lower bound, between 0 and 1.")]
+Seed = Annotated[int, counting("Seed of everything random.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -67,36 +64,23 @@ class Counts:
     """What is known of a run, in numbers."""
 
     n: Guesses
-    released: Annotated[
-        int | None,
-        typer.Option(parser=count, metavar="COUNT", help="Guesses released, the most confident ones."),
-    ] = None
-    errors: Annotated[
-        int | None,
-        typer.Option(parser=count, metavar="COUNT", help="How many of the released guesses are wrong."),
-    ] = None
+    released: Annotated[int | None, counting("Guesses released, the most confident ones.")] = None
+    errors: Annotated[int | None, counting("How many of the released guesses are wrong.")] = None
     statistic: Annotated[
-        int | None,
-        typer.Option(
-            parser=count,
-            metavar="COUNT",
-            help="Weighted number of errors, instead of --released and --errors.",
-        ),
+        int | None, counting("Weighted number of errors, instead of --released and --errors.")
     ] = None
 
     def evidence(self) -> AnyEvidence:
         """The evidence that the numbers make."""
         from tightaudit.evidence.counts import Evidence, WeightedCount
 
-        given = {"released": self.released, "errors": self.errors}
+        for name, value in (("released", self.released), ("errors", self.errors)):
+            if (value is None) == (self.statistic is None):
+                raise InputError(
+                    name, value, "a count, or --statistic in the place of --released and --errors"
+                )
         if self.statistic is not None:
-            for name, value in given.items():
-                if value is not None:
-                    raise InputError(name, value, "nothing beside --statistic, which takes its place")
             return WeightedCount(self.n, self.statistic)
-        for name, value in given.items():
-            if value is None:
-                raise InputError(name, None, "a count (or --strata and --statistic)")
         return Evidence(self.n, self.released or 0, self.errors or 0)
 
 
@@ -104,9 +88,7 @@ class Counts:
 class MethodOptions:
     """A method and the options that some have."""
 
-    method: Annotated[str, typer.Option(help="One of {methods}.", autocompletion=completing("methods"))] = (
-        "exact"
-    )
+    method: Annotated[str, naming("One of {methods}.", "methods")] = "exact"
     tail: Annotated[
         str | None, typer.Option(help="Tail bound of order-statistics: chernoff (default) or hoeffding.")
     ] = None
@@ -144,19 +126,11 @@ def _strata(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
 class ClaimOptions:
     """What is claimed, and the family that may be believed in."""
 
-    claim: Annotated[
-        str | None,
-        typer.Option(
-            help="The claim, as in 'gaussian(mu=1)'. Known: {claims}.", autocompletion=completing("claims")
-        ),
-    ] = None
-    claim_epsilon: Annotated[
-        float | None, typer.Option(parser=number, metavar="NUMBER", help="The claim (ε, δ)-DP with this ε.")
-    ] = None
+    claim: Annotated[str | None, naming("The claim, as in 'gaussian(mu=1)'. Known: {claims}.", "claims")] = (
+        None
+    )
+    claim_epsilon: Annotated[float | None, measuring("The claim (ε, δ)-DP with this ε.")] = None
     family: Annotated[
         str | None,
-        typer.Option(
-            help="Family the privacy curve may be in; by default the claim's, else gaussian.",
-            autocompletion=completing("claims"),
-        ),
+        naming("Family the privacy curve may be in; by default the claim's, else gaussian.", "claims"),
     ] = None

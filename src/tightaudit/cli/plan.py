@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tightaudit.cli.options import AsJson, ClaimOptions, Confidence, Delta, count, number
+from tightaudit.cli.options import AsJson, ClaimOptions, Confidence, Delta, counting, measuring
 from tightaudit.cli.output import print_json, print_view, progress_bar
 from tightaudit.support.extras import needs
 
@@ -20,16 +20,12 @@ class GoalOptions:
     """What the auditor wants."""
 
     certify: Annotated[
-        float | None,
-        typer.Option(parser=number, metavar="SHARE", help="Share of the true ε to certify; 0.8 by default."),
+        float | None, measuring("Share of the true ε to certify; 0.8 by default.", metavar="SHARE")
     ] = None
     catch: Annotated[
-        float | None,
-        typer.Option(parser=number, metavar="FACTOR", help="Catch a mechanism with so many times its ε."),
+        float | None, measuring("Catch a mechanism with so many times its ε.", metavar="FACTOR")
     ] = None
-    power: Annotated[float, typer.Option(parser=number, metavar="NUMBER", help="How surely to catch it.")] = (
-        0.9
-    )
+    power: Annotated[float, measuring("How surely to catch it.")] = 0.9
 
     def goal(self) -> Goal:
         """As one goal; to certify 80% if nothing is said."""
@@ -43,14 +39,8 @@ def plan(
     delta: Delta,
     claimed: ClaimOptions,
     wanted: GoalOptions,
-    canary_strength: Annotated[
-        float,
-        typer.Option(parser=number, metavar="NUMBER", help="Strength of the canaries; 1 is the strongest."),
-    ] = 1.0,
-    canaries: Annotated[
-        int | None,
-        typer.Option(parser=count, metavar="COUNT", help="Take this number, and say what to expect of it."),
-    ] = None,
+    canary_strength: Annotated[float, measuring("Strength of the canaries; 1 is the strongest.")] = 1.0,
+    canaries: Annotated[int | None, counting("Take this number, and say what to expect of it.")] = None,
     confidence: Confidence = 0.95,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Draw the expected bound against canaries.")
@@ -75,9 +65,7 @@ def plan(
             import matplotlib  # noqa: F401
     with progress_bar("rows of the table") as progress:
         result = canaries_needed(
-            claimed.claim,
-            claim_epsilon=claimed.claim_epsilon,
-            family=claimed.family,
+            **vars(claimed),
             delta=delta,
             goal=wanted.goal(),
             confidence=confidence,

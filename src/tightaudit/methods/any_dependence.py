@@ -53,11 +53,7 @@ class AnyDependence(Method):
     largest_program: int = LARGEST_PROGRAM
     """With more guesses released than this, the simpler methods answer instead."""
     name = "any-dependence"
-    assumes = Assumptions(
-        independent_outcomes=False,
-        claims="every trade-off function",
-        evidence="any number of guesses released",
-    )
+    assumes = Assumptions(independent_outcomes=False)
     resolution = 1e-4
     reference = "Linear program over the law of the error count; docs/any-dependence.md"
 

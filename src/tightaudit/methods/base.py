@@ -25,9 +25,9 @@ class Assumptions:
 
     independent_outcomes: bool
     """Whether each canary's outcome must depend on its own bit and its own noise alone."""
-    claims: str
+    claims: str = "every trade-off function"
     """Which claims the method covers."""
-    evidence: str
+    evidence: str = "any number of guesses released"
     """What the evidence has to be like."""
     caveat: str | None = None
     """Where the method is known to reject true claims too often although its assumptions hold."""
@@ -90,9 +90,10 @@ class Method(ABC):
         """The statistic as a weighted count: sizes of strata of ranks, best first, and their weights."""
         return (released,), (1,)
 
-    def probability_if_independent(self, truth: Claim, n: int, released: int, statistic: int) -> float:
-        """The exact probability of at most this statistic from n independent channels of a mechanism."""
-        return as_method("exact").p_value(truth, Evidence(n, released, statistic))
+    @property
+    def law(self) -> Method:
+        """The method whose p-value is the exact law of the statistic, for independent outcomes."""
+        return as_method("exact")
 
     def mean_if_independent(self, truth: Claim, n: int, released: int) -> float:
         """The statistic to expect from them."""
@@ -150,7 +151,7 @@ class Test:
 
     def probability_if_independent(self, truth: Claim, statistic: int) -> float:
         """The exact probability of at most this statistic from independent channels of a mechanism."""
-        return self.method.probability_if_independent(truth, self.n, self.released, statistic)
+        return self.method.law.p_value(truth, self.evidence(statistic))
 
     def mean_if_independent(self, truth: Claim) -> float:
         """The statistic to expect from them."""

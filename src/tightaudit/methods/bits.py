@@ -36,11 +36,7 @@ class Bits(Method):
     """
 
     name = "bits"
-    assumes = Assumptions(
-        independent_outcomes=True,
-        claims="every trade-off function",
-        evidence="all guesses released",
-    )
+    assumes = Assumptions(independent_outcomes=True, evidence="all guesses released")
     releases_all = True
     reference = "Xiang, Wang, Xiao, Wang: Privacy Audit as Bits Transmission, 2025"
 

@@ -55,11 +55,7 @@ class Exact(Method):
     """
 
     name = "exact"
-    assumes = Assumptions(
-        independent_outcomes=True,
-        claims="every trade-off function",
-        evidence="any number of guesses released",
-    )
+    assumes = Assumptions(independent_outcomes=True)
     reference = (
         "Xiang, Wang, Xiao, Tian, Wang: Tight Privacy Audit in One Run (its model, without the Chernoff step)"
     )

@@ -28,11 +28,7 @@ class FdpRecursion(Method):
     """
 
     name = "fdp-recursion"
-    assumes = Assumptions(
-        independent_outcomes=False,
-        claims="every trade-off function",
-        evidence="any number of guesses released",
-    )
+    assumes = Assumptions(independent_outcomes=False)
     reference = "Mahloujifar, Melis, Chaudhuri: Auditing f-Differential Privacy in One Run, 2024"
 
     def p_value(self, claim: Claim, evidence: Evidence) -> float:

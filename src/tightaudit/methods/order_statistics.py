@@ -51,8 +51,6 @@ class OrderStatistics(Method):
     name = "order-statistics"
     assumes = Assumptions(
         independent_outcomes=True,
-        claims="every trade-off function",
-        evidence="any number of guesses released",
         caveat="takes errors of released guesses as independent, which they are not: too small a p-value "
         "when few errors are seen, and by orders of magnitude for (ε, δ)-DP with released near δ·n",
     )

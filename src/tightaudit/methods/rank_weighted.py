@@ -36,7 +36,6 @@ class RankWeighted(Method):
     name = "rank-weighted"
     assumes = Assumptions(
         independent_outcomes=True,
-        claims="every trade-off function",
         evidence="errors in rank order, or their weighted number",
     )
     reference = "Exact law over the chain of thresholds between strata; docs/rank-weighted.md"
@@ -86,8 +85,9 @@ class RankWeighted(Method):
     def weighted_strata(self, released: int) -> tuple[tuple[int, ...], tuple[int, ...]]:  # noqa: ARG002
         return self.strata, self.weights
 
-    def probability_if_independent(self, truth: Claim, n: int, released: int, statistic: int) -> float:
-        return self.p_value(truth, self.evidence(n, released, statistic))
+    @property
+    def law(self) -> RankWeighted:
+        return self
 
     def mean_if_independent(self, truth: Claim, n: int, released: int) -> float:  # noqa: ARG002
         edges = self._ends(n) / n

@@ -34,7 +34,6 @@ class Steinke(Method):
     assumes = Assumptions(
         independent_outcomes=False,
         claims="(ε, δ)-DP; every other trade-off function through its privacy curve",
-        evidence="any number of guesses released",
     )
     reference = "Steinke, Nasr, Jagielski: Privacy Auditing with One (1) Training Run, 2023"
 

@@ -12,7 +12,8 @@ from os import PathLike
 from typing import Any, Literal, TypeAlias
 
 from tightaudit.auditing.question import Question
-from tightaudit.auditing.rows import Beliefs, table_of_beliefs
+from tightaudit.auditing.rows import table_of_beliefs
+from tightaudit.bounds.beliefs import Beliefs
 from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
 from tightaudit.planning.forecast import Forecast
@@ -51,12 +52,11 @@ class Goal:
         if (self.certify is None) == (self.catch is None):
             given = (self.certify, self.catch)
             raise InputError("goal", given, "either a share to certify or a leak to catch")
-        if self.certify is not None and not 0 < checks.number("certify", self.certify) < 1:
-            raise InputError("certify", self.certify, "a share of ε between 0 and 1")
+        if self.certify is not None:
+            checks.between("certify", self.certify, "a share of ε between 0 and 1")
         if self.catch is not None and not checks.number("catch", self.catch) > 1:
             raise InputError("catch", self.catch, "a factor above 1")
-        if not 0 < checks.number("power", self.power) < 1:
-            raise InputError("power", self.power, "a probability between 0 and 1")
+        checks.between("power", self.power, "a probability between 0 and 1")
 
     def __str__(self) -> str:
         if self.certify is not None:
@@ -160,6 +160,7 @@ def plan(
     question = Question.of(
         claim=claim, claim_epsilon=claim_epsilon, family=family, delta=delta, confidence=confidence
     )
+    question.require_bounds()
     delta = question.delta
     strength = checks.positive("canary_strength", canary_strength, maximum=1.0)
     wanted = Goal(certify=0.8) if goal is None else goal

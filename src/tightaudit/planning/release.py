@@ -45,6 +45,10 @@ class Release(ABC):
     """Whether a method may release all guesses if it serves better."""
     tries_several: bool = False
 
+    def __str__(self) -> str:
+        """As people say it: 500, 0.2, planned, best."""
+        return str(next(iter(vars(self).values()), type(self).__name__.lower()))
+
     @abstractmethod
     def counts(self, setting: Setting) -> tuple[int, ...]:
         """The numbers to try: one, unless the best of several is wanted."""
@@ -85,9 +89,6 @@ class Count(Release):
             raise InputError("released", self.number, f"at most n={setting.n}")
         return (self.number,)
 
-    def __str__(self) -> str:
-        return str(self.number)
-
 
 @dataclass(frozen=True)
 class Share(Release):
@@ -100,14 +101,10 @@ class Share(Release):
     share: float
 
     def __post_init__(self) -> None:
-        if not 0 < checks.number("released", self.share) < 1:
-            raise InputError("released", self.share, EXPECTED)
+        checks.between("released", self.share, EXPECTED)
 
     def counts(self, setting: Setting) -> tuple[int, ...]:
         return (max(1, round(setting.n * self.share)),)
-
-    def __str__(self) -> str:
-        return str(self.share)
 
 
 @dataclass(frozen=True)
@@ -139,9 +136,6 @@ class Planned(Release):
         limit = family.leaking(family.last_rejected(excess, _RESOLUTION))
         return (min(expected, key=lambda evidence: quick.p_value(limit, evidence)).released,)
 
-    def __str__(self) -> str:
-        return "planned"
-
 
 @dataclass(frozen=True)
 class Best(Release):
@@ -160,9 +154,6 @@ class Best(Release):
         while counts[-1] // _RATIO >= max(_FEWEST, int(setting.n**0.5)):
             counts.append(counts[-1] // _RATIO)
         return tuple(counts)
-
-    def __str__(self) -> str:
-        return "best"
 
 
 def as_release(given: int | float | str | Release) -> Release:

@@ -10,7 +10,8 @@ from tightaudit.support.notation import shortest
 
 if TYPE_CHECKING:
     from tightaudit.auditing.report import Report
-    from tightaudit.auditing.rows import Beliefs, Row
+    from tightaudit.auditing.rows import Row
+    from tightaudit.bounds.beliefs import Beliefs
     from tightaudit.bounds.one_run import Bound
     from tightaudit.claims.base import Claim
 
@@ -93,18 +94,10 @@ def independence_condition(independent: bool, *, stated: bool = False) -> str:
     return f"if outcomes are independent{', as stated' if stated else ''}"
 
 
-def beliefs_of_bound(bound: Bound) -> Beliefs:
-    """What has to be believed for a bound to hold."""
-    from tightaudit.auditing.rows import Beliefs
-
-    family = bound.family if bound.family.assumes_shape else None
-    return Beliefs(bound.method.assumes.independent_outcomes, family)
-
-
 def bound_sentence(bound: Bound) -> str:
     """A bound in one sentence that can be quoted, its method and its beliefs included."""
     sure = f"{percent(bound.confidence)} confidence"
-    believed = beliefs_in_words(beliefs_of_bound(bound))
+    believed = beliefs_in_words(bound.beliefs)
     rests = f"{bound.method.name}; if {believed}" if believed else bound.method.name
     if bound.status == "none-rejected":
         return f"no lower bound at δ={bound.delta:g}: nothing is rejected with {sure} ({rests})"

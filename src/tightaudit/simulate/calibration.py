@@ -12,7 +12,8 @@ from joblib import Parallel, delayed
 from scipy.special import betaincinv
 
 from tightaudit.auditing.question import Question
-from tightaudit.auditing.rows import Beliefs, RowTest, row_test, table_of_beliefs
+from tightaudit.auditing.rows import RowTest, row_test, table_of_beliefs
+from tightaudit.bounds.beliefs import Beliefs
 from tightaudit.claims.base import Claim
 from tightaudit.claims.text import as_claim
 from tightaudit.evidence.counts import Rule
@@ -68,10 +69,7 @@ class Audits:
             methods = [method for method in methods if not method.releases_all]
         # Each method tests the claim itself, and bounds ε in the claim's own family if there is one.
         family = claim.own_family() if claim.parameter_names else None
-        rows = [
-            row_test(question, Beliefs(method.assumes.independent_outcomes, family), method, release, self.n)
-            for method in methods
-        ]
+        rows = [row_test(question, method, family, release, self.n) for method in methods]
         return [replace(row, claim=claim, tests_claim_itself=True) for row in rows]
 
 
@@ -181,13 +179,14 @@ def calibrate(
     if workers != -1:
         checks.count("workers", workers, minimum=1)
     for level in levels:
-        if not 0 < checks.probability("level", level) < 1:
-            raise InputError("level", level, "a number strictly between 0 and 1")
+        checks.between("level", level)
     question = Question.of(
         claim=tested, delta=delta if tested.point is None else None, confidence=1 - levels[0]
     )
-    rows = audits.tests(question)
     searched = bounds and bool(tested.parameter_names)
+    if searched:
+        question.require_bounds()
+    rows = audits.tests(question)
     chunk = max(1, min(1000, _CELLS_PER_CHUNK // audits.n))
     chunks = [min(chunk, audits.times - start) for start in range(0, audits.times, chunk)]
     streams = np.random.SeedSequence(audits.seed).spawn(len(chunks))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any, SupportsFloat, SupportsIndex, cast
+from collections.abc import Callable
+from typing import Any, SupportsFloat, SupportsIndex, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,8 @@ from tightaudit.support.errors import InputError
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+Numbers = TypeVar("Numbers", float, FloatArray)
+"""One number or an array of them; what is computed from them is of the same kind."""
 
 LARGEST_COUNT = 10**15
 """Doubles tell neighbouring integers apart to somewhat beyond this."""
@@ -87,53 +90,48 @@ def number(name: str, value: object, expected: str = "a finite number") -> float
     return result
 
 
+def _within(name: str, value: object, expected: str, allowed: Callable[[float], bool]) -> float:
+    result = number(name, value, expected)
+    if not allowed(result):
+        raise InputError(name, value, expected)
+    return result
+
+
+def _at_most(name: str, value: float, maximum: float) -> float:
+    if value > maximum:
+        raise InputError(name, value, f"at most {maximum:g}")
+    return value
+
+
 def positive(name: str, value: object, *, maximum: float) -> float:
     """A number above 0 and not above `maximum`."""
-    expected = "a number above 0"
-    result = number(name, value, expected)
-    if result <= 0:
-        raise InputError(name, value, expected)
-    if result > maximum:
-        raise InputError(name, value, f"at most {maximum:g}")
-    return result
+    return _at_most(name, _within(name, value, "a number above 0", lambda number: number > 0), maximum)
 
 
 def privacy_loss(name: str, value: object) -> float:
     """An ε from 0 to 700."""
-    expected = "a number of at least 0"
-    result = number(name, value, expected)
-    if result < 0:
-        raise InputError(name, value, expected)
-    if result > LARGEST_EPSILON:
-        raise InputError(name, value, f"at most {LARGEST_EPSILON:g}")
-    return result
+    least = _within(name, value, "a number of at least 0", lambda number: number >= 0)
+    return _at_most(name, least, LARGEST_EPSILON)
 
 
 def probability(name: str, value: object) -> float:
     """A number in [0, 1]."""
-    expected = "a number in [0, 1]"
-    result = number(name, value, expected)
-    if not 0 <= result <= 1:
-        raise InputError(name, value, expected)
-    return result
+    return _within(name, value, "a number in [0, 1]", lambda number: 0 <= number <= 1)
 
 
 def rate(name: str, value: object) -> float:
     """A sampling rate in (0, 1]."""
-    expected = "a sampling rate in (0, 1]"
-    result = number(name, value, expected)
-    if not 0 < result <= 1:
-        raise InputError(name, value, expected)
-    return result
+    return _within(name, value, "a sampling rate in (0, 1]", lambda number: 0 < number <= 1)
+
+
+def between(name: str, value: object, expected: str = "a number strictly between 0 and 1") -> float:
+    """A number strictly between 0 and 1."""
+    return _within(name, value, expected, lambda number: 0 < number < 1)
 
 
 def confidence(value: object) -> float:
     """A confidence strictly between 0 and 1."""
-    expected = "a number strictly between 0 and 1"
-    result = number("confidence", value, expected)
-    if not 0 < result < 1:
-        raise InputError("confidence", value, expected)
-    return result
+    return between("confidence", value)
 
 
 def array(name: str, values: ArrayLike, prefix: str = "") -> FloatArray:
@@ -202,6 +200,6 @@ def within(name: str, values: ArrayLike, low: float, high: float) -> FloatArray:
     return result
 
 
-def like_the_question(values: FloatArray) -> float | FloatArray:
+def like_the_question(values: FloatArray) -> Any:
     """A plain float for a scalar question, an array for an array."""
     return float(values) if np.ndim(values) == 0 else values

@@ -106,7 +106,10 @@ def test_two_files_are_joined_by_id(tmp_path: Path, other: str) -> None:
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        ("id,member\n1,1\n", "scores.csv, the ids: found 2, expected an id that is also in members.csv, the ids"),
+        (
+            "id,member\n1,1\n",
+            "scores.csv, the ids: found 2, expected an id that is also in members.csv, the ids",
+        ),
         ("id,member\n1,1\n2,0\n3,1\n", "members.csv, the ids: found 3, expected an id with a score"),
         ("id,member\n1,1\n1,0\n", "members.csv, the ids: found 1, expected each id once"),
         ("member\n1\n1\n", "members.csv: found columns member, expected a column id or ids"),

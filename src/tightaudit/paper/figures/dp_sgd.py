@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tightaudit.paper.figures.audits import REPETITIONS
 from tightaudit.paper.figures.base import FIGURES, Cell, PaperFigure, Results, Row
-from tightaudit.paper.figures.style import LOOKS, TRUTH, plain_style
+from tightaudit.paper.figures.style import LOOKS, TRUTH, draw_line, plain_style
 from tightaudit.support.extras import needs
 
 if TYPE_CHECKING:
@@ -115,19 +115,8 @@ class DpSgdFigure(PaperFigure):
             true = sorted({float(row["true_epsilon"]) for row in rows})
             axis.plot(true, true, color=TRUTH, linewidth=1, label=r"accountant's $\varepsilon$")
             for method, curve, score in LINES:
-                line = [row for row in rows if row["method"] == method]
-                look = LOOKS[method]
                 told = "" if curve == "any" else f", {curve} curve"
-                axis.errorbar(
-                    [row["true_epsilon"] for row in line],
-                    [row["mean"] for row in line],
-                    yerr=[row["standard_deviation"] for row in line],
-                    color=look.colour,
-                    marker=look.marker,
-                    linestyle=look.line,
-                    label=f"{look.label}{told}, {score}",
-                    capsize=2,
-                )
+                draw_line(axis, method, "true_epsilon", rows, f"{LOOKS[method].label}{told}, {score}")
             axis.set_xscale("log", base=2)
             axis.set_yscale("log", base=2)
             axis.set_xticks(EPSILONS, [f"{value:g}" for value in EPSILONS])

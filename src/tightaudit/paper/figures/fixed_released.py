@@ -4,8 +4,6 @@ From the paper: Gaussian mechanism, two-sided guesses, r = 1000, δ = 10⁻⁵, 
 et al.; the accuracy of the released guesses beside it. The paper does not state μ; chosen here: 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tightaudit.paper.figures.base import FIGURES

@@ -5,8 +5,6 @@ Steinke et al. and, because guesses are independent, with Xiang et al., who rele
 here: guesses are released in the order of their distance from 1/2.
 """
 
-from __future__ import annotations
-
 from tightaudit.paper.figures.base import FIGURES
 from tightaudit.paper.figures.lines import Panel, VaryingCanaries
 

@@ -5,8 +5,6 @@ compared with Steinke et al. and Mahloujifar et al. The paper takes the best res
 here their recursion is run on the same scores, with a number released that is planned for it in advance.
 """
 
-from __future__ import annotations
-
 from tightaudit.paper.figures.base import FIGURES
 from tightaudit.paper.figures.lines import Panel, VaryingCanaries
 

@@ -4,8 +4,6 @@ From the paper: b + Lap(c) with 1/c = 0.4, 0.8, 1.6; guessed 1 above 1/2; r = n/
 the Gaussian. Chosen here: guesses are released in the order of their distance from 1/2.
 """
 
-from __future__ import annotations
-
 from tightaudit.paper.figures.base import FIGURES
 from tightaudit.paper.figures.lines import Panel, VaryingCanaries
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tightaudit.evidence.counts import Rule
 from tightaudit.paper.figures.audits import REPETITIONS, AuditCell
 from tightaudit.paper.figures.base import Cell, PaperFigure, Results, Row
-from tightaudit.paper.figures.style import LOOKS, TRUTH, plain_style
+from tightaudit.paper.figures.style import TRUTH, draw_line, plain_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,21 +109,7 @@ class LinesFigure(PaperFigure):
         true = float(rows[0]["true_epsilon"])
         axis.axhline(true, color=TRUTH, linewidth=1, label=r"true $\varepsilon$")
         for method in self.methods:
-            line = [row for row in rows if row["method"] == method]
-            look = LOOKS[method]
-            axis.errorbar(
-                [row["x"] for row in line],
-                [row["mean"] for row in line],
-                yerr=[row["standard_deviation"] for row in line],
-                color=look.colour,
-                marker=look.marker,
-                linestyle=look.line,
-                linewidth=look.thickness,
-                label=look.label,
-                zorder=2 if look.thickness > 2 else 3,
-                capsize=2,
-                elinewidth=0.8,
-            )
+            draw_line(axis, method, "x", rows)
         axis.set_xscale("log")
         axis.set_ylim(0, 1.12 * true)
         axis.set_xlabel(self.x_label)

@@ -4,8 +4,6 @@ From the paper: ε = 3.2, δ = 10⁻⁴ and 10⁻²; r = n/5; compared with Stei
 reveal the bit are released first, the others in random order.
 """
 
-from __future__ import annotations
-
 from tightaudit.paper.figures.base import FIGURES
 from tightaudit.paper.figures.lines import Panel, VaryingCanaries
 

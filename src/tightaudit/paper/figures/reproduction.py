@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -44,11 +45,12 @@ def reproduce(
 
 
 def _write(figure: PaperFigure, rows: Sequence[Row], folder: Path) -> list[Path]:
-    data = folder / f"{figure.name}.csv"
+    data, text = folder / f"{figure.name}.csv", io.StringIO()
+    table = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
     with replacing(data) as file:
-        lines = [",".join(rows[0])]
-        lines += [_line(list(row.values())) for row in rows]
-        file.write(("\n".join(lines) + "\n").encode())
+        file.write(text.getvalue().encode())
     written = [data]
     drawing = figure.draw(rows)
     for suffix in FORMATS:
@@ -57,11 +59,3 @@ def _write(figure: PaperFigure, rows: Sequence[Row], folder: Path) -> list[Path]
             drawing.savefig(file, format=suffix)
         written.append(path)
     return written
-
-
-def _line(values: Sequence[object]) -> str:
-    import io
-
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(values)
-    return text.getvalue()

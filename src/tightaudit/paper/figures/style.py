@@ -5,11 +5,16 @@ The paper's own method and those it compares with have full lines, ours beyond t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from tightaudit.paper.figures.base import Row
 from tightaudit.support.extras import needs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,24 @@ class Look:
     marker: str
     line: str
     thickness: float = 1.3
+
+
+def draw_line(axis: Axes, method: str, x: str, rows: Sequence[Row], label: str | None = None) -> None:
+    """Mean bounds of a method with their spread, against a column of the data."""
+    look, line = LOOKS[method], [row for row in rows if row["method"] == method]
+    axis.errorbar(
+        [row[x] for row in line],
+        [row["mean"] for row in line],
+        yerr=[row["standard_deviation"] for row in line],
+        color=look.colour,
+        marker=look.marker,
+        linestyle=look.line,
+        linewidth=look.thickness,
+        label=label or look.label,
+        zorder=2 if look.thickness > 2 else 3,
+        capsize=2,
+        elinewidth=0.8,
+    )
 
 
 LOOKS = {

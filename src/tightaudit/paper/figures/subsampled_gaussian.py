@@ -6,8 +6,6 @@ the order of their privacy loss. Ordered by the distance from 1/2, half of those
 of 0, which here say next to nothing.
 """
 
-from __future__ import annotations
-
 from tightaudit.paper.figures.base import FIGURES
 from tightaudit.paper.figures.lines import Panel, VaryingCanaries
 

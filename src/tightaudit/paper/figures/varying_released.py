@@ -4,8 +4,6 @@ From the paper: 0.8-GDP, two-sided guesses, n = 10⁵, δ = 10⁻⁶ and 10⁻�
 al.; the accuracy of the released guesses on a second axis.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tightaudit.paper.figures.base import FIGURES

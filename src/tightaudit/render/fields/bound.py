@@ -31,7 +31,7 @@ def setting_fields(test: Test, evidence: AnyEvidence) -> dict[str, Any]:
 def bound_fields(bound: Bound) -> dict[str, Any]:
     """A bound with everything it was computed from."""
     fields = setting_fields(bound.test, bound.evidence)
-    fields["assumes"]["family"] = str(bound.family) if bound.family.assumes_shape else None
+    fields["assumes"]["family"] = bound.beliefs.family and str(bound.beliefs.family)
     return {
         "epsilon": bound.epsilon,
         "parameter": bound.parameter,

@@ -1,14 +1,11 @@
 """Reveals everything with probability δ, and nothing otherwise."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
 from tightaudit.claims.approx_dp import ApproxDP
 from tightaudit.simulate.mechanisms.base import MECHANISMS, Mechanism
-from tightaudit.support import checks
 from tightaudit.support.checks import BoolArray, FloatArray
 
 
@@ -20,13 +17,9 @@ class AllOrNothing(Mechanism):
     delta: float
     name = "all-or-nothing"
     example = "all-or-nothing(delta=0.03)"
-    parameter_names = ("delta",)
     independent = False
     why = "all canaries are revealed together or not at all"
     rule = "threshold"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", checks.probability("delta", self.delta))
 
     @property
     def claim(self) -> ApproxDP:

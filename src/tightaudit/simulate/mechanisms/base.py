@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
@@ -21,7 +22,6 @@ class Mechanism(ABC):
     """A mechanism whose privacy is known, with the guessing rule that goes with it."""
 
     name: ClassVar[str]
-    parameter_names: ClassVar[tuple[str, ...]]
     independent: ClassVar[bool]
     """Whether each canary's outcome depends on its own bit and its own noise alone."""
     why: ClassVar[str]
@@ -30,6 +30,17 @@ class Mechanism(ABC):
     """How its scores are best turned into guesses."""
     example: ClassVar[str]
     """The text form of one such mechanism, which the tests try."""
+
+    def __post_init__(self) -> None:
+        """Parameters that are the claim's too are checked by the claim."""
+        for name, value in self.claim.parameters.items():
+            if name in self.keywords():
+                object.__setattr__(self, name, value)
+
+    @classmethod
+    def keywords(cls) -> tuple[str, ...]:
+        """The parameters of the constructor, in the order of the text form."""
+        return tuple(inspect.signature(cls).parameters)
 
     @property
     def threshold(self) -> float | None:
@@ -73,7 +84,7 @@ class Mechanism(ABC):
     @property
     def parameters(self) -> dict[str, object]:
         """The mechanism's parameters by name."""
-        return {name: getattr(self, name) for name in self.parameter_names}
+        return {name: getattr(self, name) for name in self.keywords()}
 
     def __str__(self) -> str:
         shown = (
@@ -98,12 +109,12 @@ def as_mechanism(given: Mechanism | str) -> Mechanism:
         return given
     call = parse("mechanism", given)
     kind = MECHANISMS[call.name]
-    call.require_known(kind.parameter_names)
+    call.require_known(kind.keywords())
     arguments: dict[str, Any] = {
         key: read_call(argument.value) if isinstance(argument.value, Call) else argument.value
         for key, argument in call.arguments.items()
     }
-    missing = [name for name in kind.parameter_names if name not in arguments]
+    missing = [name for name in kind.keywords() if name not in arguments]
     if missing:
         raise InputError("mechanism", given, f"a value for {missing[0]} too")
     return kind(**arguments)

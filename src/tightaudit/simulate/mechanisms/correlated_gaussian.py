@@ -1,7 +1,5 @@
 """The Gaussian mechanism with canaries that are not orthogonal to each other."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -26,12 +24,11 @@ class CorrelatedGaussian(Mechanism):
     rho: float
     name = "correlated-gaussian"
     example = "correlated-gaussian(mu=1,rho=0.5)"
-    parameter_names = ("mu", "rho")
     independent = False
     why = "all canaries share a direction and its noise"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", checks.positive("mu", self.mu, maximum=checks.LARGEST_MU))
+        super().__post_init__()
         object.__setattr__(self, "rho", checks.probability("rho", self.rho))
 
     @property

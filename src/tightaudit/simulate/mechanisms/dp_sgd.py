@@ -1,7 +1,5 @@
 """The canary game of DP-SGD without a network: only what each canary's own coordinate releases."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,15 +20,9 @@ class DpSgdMechanism(Mechanism):
     steps: int
     name = "dp-sgd"
     example = "dp-sgd(sigma=1,q=0.3,steps=10)"
-    parameter_names = ("sigma", "q", "steps")
     independent = True
     why = "one coordinate per canary, with its own sampling coins and its own noise"
     rule = "threshold"
-
-    def __post_init__(self) -> None:
-        checked = self.claim
-        for name in self.parameter_names:
-            object.__setattr__(self, name, getattr(checked, name))
 
     @property
     def claim(self) -> DpSgd:

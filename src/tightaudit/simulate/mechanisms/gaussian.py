@@ -1,14 +1,11 @@
 """Every bit with Gaussian noise of its own."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
 from tightaudit.claims.gaussian import Gaussian
 from tightaudit.simulate.mechanisms.base import MECHANISMS, Mechanism
-from tightaudit.support import checks
 from tightaudit.support.checks import BoolArray, FloatArray
 
 
@@ -20,13 +17,9 @@ class GaussianMechanism(Mechanism):
     mu: float
     name = "gaussian"
     example = "gaussian(mu=1)"
-    parameter_names = ("mu",)
     independent = True
     why = "one coordinate and one noise draw per canary"
     rule = "threshold"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", checks.positive("mu", self.mu, maximum=checks.LARGEST_MU))
 
     @property
     def threshold(self) -> float:

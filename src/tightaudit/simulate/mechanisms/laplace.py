@@ -1,14 +1,11 @@
 """Every bit with Laplace noise of its own."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
 from tightaudit.claims.laplace import Laplace
 from tightaudit.simulate.mechanisms.base import MECHANISMS, Mechanism
-from tightaudit.support import checks
 from tightaudit.support.checks import BoolArray, FloatArray
 
 
@@ -20,13 +17,9 @@ class LaplaceMechanism(Mechanism):
     mu: float
     name = "laplace"
     example = "laplace(mu=1)"
-    parameter_names = ("mu",)
     independent = True
     why = "one coordinate and one noise draw per canary"
     rule = "threshold"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", checks.positive("mu", self.mu, maximum=checks.LARGEST_EPSILON))
 
     @property
     def threshold(self) -> float:

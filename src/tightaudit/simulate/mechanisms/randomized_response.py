@@ -1,7 +1,5 @@
 """Every bit through randomized response that reveals it outright with probability δ."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +7,6 @@ from scipy.special import expit
 
 from tightaudit.claims.approx_dp import ApproxDP
 from tightaudit.simulate.mechanisms.base import MECHANISMS, Mechanism
-from tightaudit.support import checks
 from tightaudit.support.checks import BoolArray, FloatArray
 
 
@@ -25,14 +22,9 @@ class RandomizedResponse(Mechanism):
     delta: float
     name = "randomized-response"
     example = "randomized-response(epsilon=1,delta=0.05)"
-    parameter_names = ("epsilon", "delta")
     independent = True
     why = "every bit is answered by coins of its own"
     rule = "threshold"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", checks.privacy_loss("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", checks.probability("delta", self.delta))
 
     @property
     def claim(self) -> ApproxDP:

@@ -1,14 +1,11 @@
 """One sampling coin for everybody, then Gaussian noise per coordinate."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
 from tightaudit.claims.published_sampling import PublishedSampling
 from tightaudit.simulate.mechanisms.base import MECHANISMS, Mechanism
-from tightaudit.support import checks
 from tightaudit.support.checks import BoolArray, FloatArray
 
 
@@ -21,13 +18,8 @@ class SharedSampling(Mechanism):
     q: float
     name = "shared-sampling"
     example = "shared-sampling(mu=2,q=0.1)"
-    parameter_names = ("mu", "q")
     independent = False
     why = "all canaries share one sampling coin"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", checks.positive("mu", self.mu, maximum=checks.LARGEST_MU))
-        object.__setattr__(self, "q", checks.rate("q", self.q))
 
     @property
     def claim(self) -> PublishedSampling:

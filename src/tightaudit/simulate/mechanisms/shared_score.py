@@ -1,7 +1,5 @@
 """One confidence for everybody: each bit alone sees exactly f, but errors rise and fall together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +23,6 @@ class SharedScore(Mechanism):
     shared: Claim
     name = "shared-score"
     example = "shared-score(claim=gaussian(mu=1))"
-    parameter_names = ("claim",)
     independent = False
     why = "all canaries share one error rate"
     rule = "threshold"

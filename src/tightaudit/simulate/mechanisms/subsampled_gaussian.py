@@ -1,7 +1,5 @@
 """Every bit kept with probability q by a coin of its own, then Gaussian noise: one step of DP-SGD."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +7,6 @@ import numpy as np
 from tightaudit.canaries.scores import log_likelihood_ratio
 from tightaudit.claims.subsampled_gaussian import SubsampledGaussian
 from tightaudit.simulate.mechanisms.base import MECHANISMS, Mechanism
-from tightaudit.support import checks
 from tightaudit.support.checks import BoolArray, FloatArray
 
 
@@ -25,14 +22,9 @@ class SubsampledMechanism(Mechanism):
     q: float
     name = "subsampled-gaussian"
     example = "subsampled-gaussian(mu=2,q=0.5)"
-    parameter_names = ("mu", "q")
     independent = True
     why = "one coordinate, one sampling coin and one noise draw per canary"
     rule = "threshold"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", checks.positive("mu", self.mu, maximum=checks.LARGEST_MU))
-        object.__setattr__(self, "q", checks.rate("q", self.q))
 
     @property
     def claim(self) -> SubsampledGaussian:

@@ -1,7 +1,5 @@
 """Publishes only the parity of all bits, through randomized response."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +7,6 @@ from scipy.special import expit
 
 from tightaudit.claims.approx_dp import ApproxDP
 from tightaudit.simulate.mechanisms.base import MECHANISMS, Mechanism
-from tightaudit.support import checks
 from tightaudit.support.checks import BoolArray, FloatArray
 
 
@@ -25,13 +22,9 @@ class Xor(Mechanism):
     epsilon: float
     name = "xor"
     example = "xor(epsilon=1)"
-    parameter_names = ("epsilon",)
     independent = False
     why = "the output depends on all bits jointly and on none alone"
     rule = "threshold"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", checks.privacy_loss("epsilon", self.epsilon))
 
     @property
     def claim(self) -> ApproxDP:
