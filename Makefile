@@ -8,7 +8,7 @@ demo: $(VENV)/.torch
 	$(VENV)/bin/tightaudit demo
 
 test: lint
-	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --quiet --numprocesses auto
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --quiet --numprocesses auto --dist loadgroup
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .

@@ -20,7 +20,7 @@ import tightaudit as ta
     st.sampled_from([0.5, 0.95, 0.999999]),
     st.sampled_from(["exact", "order-statistics"]),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_returned_end_is_rejected_and_the_next_is_not(
     family: ta.Family, n: int, share: float, wrong: float, confidence: float, method: str
 ) -> None:

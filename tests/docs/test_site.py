@@ -15,6 +15,9 @@ from tests.docs.pages import ROOT
 
 import tightaudit as ta
 
+# One worker builds the site.
+pytestmark = pytest.mark.xdist_group("browser")
+
 ADDRESSES = {"a": "href", "link": "href", "img": "src", "script": "src", "iframe": "src", "source": "src"}
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.special import bdtr
+from tests.channels import error_rates
 from tests.conftest import SAMPLE_CLAIMS, SAMPLE_FAMILIES
 
 import tightaudit as ta
@@ -19,8 +20,7 @@ def simulated_errors(claim: ta.Claim, n: int, released: int, runs: int, seed: in
     """Error counts of n independent channels, drawn by their definition: confidence quantile, then error."""
     rng = np.random.default_rng(seed)
     top = np.sort(rng.random((runs, n)), axis=1)[:, :released]
-    rate = claim.error_probability((1 - top).ravel()).reshape(top.shape)
-    return np.sum(rng.random(top.shape) < rate, axis=1)
+    return np.sum(rng.random(top.shape) < error_rates(claim, top), axis=1)
 
 
 @EVERY_CLAIM

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 from scipy.special import betaln
 from scipy.stats import binom
@@ -18,18 +16,15 @@ from tightaudit.support.checks import FloatArray
 
 
 def rates_by_definition(claim: ta.Claim, n: int, released: int) -> FloatArray:
-    """v_k = E[p(U_(k))], each by an adaptive integral over the k-th order statistic."""
-    rates = []
-    for k in range(n - released + 1, n + 1):
-
-        def integrand(t: float, k: int = k) -> float:
-            log_density = (k - 1) * math.log(t) + (n - k) * math.log1p(-t) - betaln(k, n - k + 1)
-            return math.exp(log_density) * claim.error_probability(t)
-
-        breaks = [float(t) for t in claim.kinks if 0.0 < t < 1.0]
-        edges = [1e-12, *sorted({*breaks, *(j / 16 for j in range(1, 16))}), 1 - 1e-12]
-        rates.append(sum(quad(integrand, a, b, limit=200)[0] for a, b in itertools.pairwise(edges)))
-    return np.array(rates)
+    """v_k = E[p(U_(k))] by Gauss–Legendre between the kinks, in ever shorter pieces towards both ends."""
+    ends = np.geomspace(1e-12, 0.05, 40)
+    edges = np.unique(np.concatenate([ends, np.linspace(0.05, 0.95, 37), 1 - ends, claim.kinks]))
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    half, middle = 0.5 * np.diff(edges)[:, None], 0.5 * (edges[1:] + edges[:-1])[:, None]
+    t, weight = (middle + half * nodes).ravel(), (half * weights).ravel()
+    k = np.arange(n - released + 1, n + 1)[:, None]
+    log_density = (k - 1) * np.log(t) + (n - k) * np.log1p(-t) - betaln(k, n - k + 1)
+    return np.exp(log_density) @ (weight * claim.error_probability(t))
 
 
 def chernoff(rates: FloatArray, errors: int) -> float:
@@ -44,7 +39,11 @@ def chernoff(rates: FloatArray, errors: int) -> float:
     return math.exp(best.fun)
 
 
-PLAIN = [claim for claim in SAMPLE_CLAIMS if claim.kinks.size < 10 and "mu=10" not in str(claim)]
+PLAIN = [
+    claim
+    for claim in SAMPLE_CLAIMS
+    if claim.kinks.size < 10 and not claim.grain and "mu=10" not in str(claim)
+]
 
 
 @pytest.mark.parametrize("claim", PLAIN, ids=str)

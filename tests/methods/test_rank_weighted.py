@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from tests.channels import error_rates
 from tests.conftest import SAMPLE_CLAIMS
 
 import tightaudit as ta
@@ -104,7 +105,7 @@ def _ranked(
     """Draw score quantiles and errors of independent channels, rank them, and count."""
     per_rank = np.repeat(weights, strata)
     tops = np.sort(rng.random((draws, n)), axis=1)[:, : per_rank.size]
-    wrong = rng.random(tops.shape) < claim.top_error_probability(tops.ravel()).reshape(tops.shape)
+    wrong = rng.random(tops.shape) < error_rates(claim, tops)
     return (wrong @ per_rank).astype(np.float64)
 
 

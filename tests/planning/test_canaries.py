@@ -12,6 +12,7 @@ from scipy.interpolate import PchipInterpolator
 import tightaudit as ta
 from tightaudit.cli.main import main
 from tightaudit.methods.base import Method, Test
+from tightaudit.planning import canaries
 from tightaudit.planning.forecast import Law
 from tightaudit.simulate.mechanisms.base import as_mechanism
 
@@ -98,7 +99,10 @@ def test_power_is_that_of_simulated_audits() -> None:
     assert row.forecast.power == pytest.approx(rejected, abs=4 * 0.5 / 2000**0.5)
 
 
-def test_the_command(capsys: pytest.CaptureFixture[str], tmp_path: object) -> None:
+def test_the_command(
+    capsys: pytest.CaptureFixture[str], tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(canaries, "SIZES", (100, 1000))  # or the plot takes half a minute
     arguments = ["plan", "--claim", "gaussian(mu=1)", "--delta", "1e-5", "--canaries", "1000"]
     with pytest.raises(SystemExit) as stopped:
         main([*arguments, "--json", "--plot", f"{tmp_path}/plan.png"])

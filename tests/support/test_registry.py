@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ from tests.support.packages import install
 
 import tightaudit as ta
 from tightaudit.support.registry import Registry
+
+pytestmark = pytest.mark.xdist_group("plug-ins")
 
 COIN_TOSSING = """
 from dataclasses import dataclass
@@ -150,3 +153,21 @@ def test_one_name_for_two_things_is_refused() -> None:
     assert shapes.register(again) is shapes["square"]
     with pytest.raises(ValueError, match="shape 'square' is registered twice"):
         shapes.register(type("Circle", (), {"name": "square"}))
+
+
+def test_a_broken_file_in_the_tree_is_named_and_left_out(tmp_path: Path) -> None:
+    """A copy of the package with a file that does not import, beside one that adds a method."""
+    source = Path(ta.__file__).parent
+    shutil.copytree(source, tmp_path / "tightaudit", ignore=shutil.ignore_patterns("__pycache__"))
+    methods = tmp_path / "tightaudit" / "methods"
+    (methods / "broken.py").write_text("import a_module_nobody_has\n", encoding="utf-8")
+    added = COIN_TOSSING[COIN_TOSSING.index("@METHODS") : COIN_TOSSING.index("@MECHANISMS")]
+    header = "from dataclasses import dataclass\nfrom tightaudit.extend import METHODS, Assumptions, Method\n"
+    (methods / "never.py").write_text(header + added, encoding="utf-8")
+    counts = ["--n", "20", "--released", "5", "--errors", "0", "--claim", "gaussian(mu=1)", "--json"]
+    done = python(tmp_path, "-m", "tightaudit", "pvalue", *counts, "--method", "never")
+    assert (done.returncode, json.loads(done.stdout)["p_value"]) == (0, 1.0)
+    assert done.stderr == (
+        "tightaudit: warning: the module tightaudit.methods.broken cannot be used: ModuleNotFoundError: "
+        "No module named 'a_module_nobody_has'\n"
+    )

@@ -10,6 +10,9 @@ from playwright.sync_api import Browser
 
 import tightaudit as ta
 
+# One worker opens the browser and makes the page.
+pytestmark = pytest.mark.xdist_group("browser")
+
 WIDTHS = {"phone": 360, "tablet": 768, "desktop": 1280}
 
 
