@@ -15,7 +15,7 @@ import numpy as np
 from pages import put_table
 
 import tightaudit as ta
-from tightaudit.methods.strata import Cells, best_strata, cells
+from tightaudit.methods.parts.strata import Cells, best_strata, cells
 from tightaudit.support.checks import FloatArray
 
 N = 1_000_000

@@ -22,7 +22,7 @@ from pages import put_table
 from scipy.interpolate import PchipInterpolator
 
 import tightaudit as ta
-from tightaudit.claims.typical import typical_claim
+from tightaudit.claims.parts.typical import typical_claim
 from tightaudit.simulate.mechanisms.base import as_mechanism
 from tightaudit.support.checks import FloatArray
 

@@ -7,11 +7,11 @@ from .bounds.many_runs import ManyRuns as ManyRuns, many_runs as many_runs
 from .bounds.one_run import Bound as Bound, lower_bound as lower_bound
 from .claims.approx_dp import ApproxDP as ApproxDP
 from .claims.base import Claim as Claim
-from .claims.base_pair import BasePair as BasePair
 from .claims.dp_sgd import DpSgd as DpSgd
 from .claims.family import Family as Family
 from .claims.gaussian import Gaussian as Gaussian
 from .claims.laplace import Laplace as Laplace
+from .claims.parts.base_pair import BasePair as BasePair
 from .claims.privacy_loss import PrivacyLoss as PrivacyLoss
 from .claims.published_sampling import PublishedSampling as PublishedSampling
 from .claims.subsampled_gaussian import SubsampledGaussian as SubsampledGaussian

@@ -7,10 +7,10 @@ A class enters itself under its `name` with a decorator: `@CLAIMS.register`, `@M
 
 from tightaudit.claims.approx_dp import ApproxDP as ApproxDP
 from tightaudit.claims.base import CLAIMS as CLAIMS, Claim as Claim
-from tightaudit.claims.discrete import DiscretePair as DiscretePair
 from tightaudit.claims.family import Family as Family
 from tightaudit.claims.gaussian import Gaussian as Gaussian
 from tightaudit.claims.laplace import Laplace as Laplace
+from tightaudit.claims.parts.discrete import DiscretePair as DiscretePair
 from tightaudit.claims.privacy_loss import PrivacyLoss as PrivacyLoss
 from tightaudit.claims.tabulated import Tabulated as Tabulated
 from tightaudit.claims.text import as_claim as as_claim, as_family as as_family

@@ -11,7 +11,7 @@ import pytest
 import tightaudit as ta
 from tightaudit.auditing.question import Question
 from tightaudit.auditing.rows import table_of_beliefs
-from tightaudit.claims.typical import typical_claim
+from tightaudit.claims.parts.typical import typical_claim
 from tightaudit.planning.release import Planned, Setting
 from tightaudit.render.wording import finding
 

@@ -58,7 +58,7 @@ def test_covers_the_truth_on_the_gaussian_mechanism() -> None:
     rate, delta = norm.cdf(-0.5), 1e-5
     truth = math.log((1 - delta - rate) / rate)
     above = 0
-    audits = 400
+    audits = 250
     for fp, fn in rng.binomial(500, rate, (audits, 2)):
         result = ta.many_runs(
             false_positives=int(fp), negatives=500, false_negatives=int(fn), positives=500, delta=delta

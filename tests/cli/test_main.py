@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import tightaudit
-from tightaudit.cli.groups import completing
 from tightaudit.cli.main import main
+from tightaudit.cli.option_groups import completing
 
 COUNTS = ["--n", "1000", "--released", "200", "--errors", "15"]
 

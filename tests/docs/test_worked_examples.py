@@ -16,7 +16,7 @@ from tests.conftest import SAMPLE_CLAIMS
 from tests.docs.pages import ROOT, files_of, install_package_of
 
 import tightaudit as ta
-from tightaudit.cli.groups import completing
+from tightaudit.cli.option_groups import completing
 from tightaudit.simulate.calibration import Audits, calibrate
 from tightaudit.simulate.mechanisms.base import as_mechanism
 

@@ -11,8 +11,8 @@ from tests.channels import error_rates
 from tests.conftest import SAMPLE_CLAIMS
 
 import tightaudit as ta
-from tightaudit.methods.strata import best_strata, cells
-from tightaudit.methods.weighted_errors import WeightedErrors
+from tightaudit.methods.parts.strata import best_strata, cells
+from tightaudit.methods.parts.weighted_errors import WeightedErrors
 from tightaudit.simulate.calibration import Audits, calibrate
 from tightaudit.support.checks import FloatArray
 

@@ -20,13 +20,13 @@ import pytest
 
 import tightaudit as ta
 from tightaudit.cli.main import main
-from tightaudit.paper.figures.audits import AuditCell
 from tightaudit.paper.figures.base import FIGURES
-from tightaudit.paper.figures.engines import compute
-from tightaudit.paper.figures.lines import Panel, VaryingCanaries
 from tightaudit.paper.figures.p_values import PValueCell
-from tightaudit.paper.figures.reproduction import reproduce
-from tightaudit.paper.figures.style import LOOKS
+from tightaudit.paper.figures.parts.audits import AuditCell
+from tightaudit.paper.figures.parts.engines import compute
+from tightaudit.paper.figures.parts.lines import Panel, VaryingCanaries
+from tightaudit.paper.figures.parts.reproduction import reproduce
+from tightaudit.paper.figures.parts.style import LOOKS
 
 PAPER = [
     "base-pairs",

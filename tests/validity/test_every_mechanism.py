@@ -13,7 +13,7 @@ from tightaudit.simulate.mechanisms.base import MECHANISMS
 
 
 @pytest.mark.parametrize("released", [20, 60])
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", list(MECHANISMS))
 def test_no_method_rejects_too_often_where_its_assumptions_hold(name: str, released: int) -> None:
     audits = ta.Audits(n=60, released=released, times=400)
     result = ta.calibrate(MECHANISMS[name].example, audits, bounds=False, workers=1)

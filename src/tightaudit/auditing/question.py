@@ -9,8 +9,8 @@ from tightaudit.claims.approx_dp import ApproxDP
 from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
 from tightaudit.claims.gaussian import Gaussian
+from tightaudit.claims.parts.typical import typical_claim
 from tightaudit.claims.text import as_claim, as_family
-from tightaudit.claims.typical import typical_claim
 from tightaudit.support import checks
 from tightaudit.support.errors import InputError
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from os import PathLike
 from typing import Any
 
-from tightaudit.auditing.pictures import Pictures
+from tightaudit.auditing.plot_data import PlotData
 from tightaudit.auditing.question import Question
 from tightaudit.auditing.rows import Row
 from tightaudit.auditing.verdict import Verdict
@@ -67,9 +67,9 @@ class Report:
         return verdict_sentence(self)
 
     @cached_property
-    def pictures(self) -> Pictures:
+    def plot_data(self) -> PlotData:
         """The data of every picture, computed when the first is asked for."""
-        return Pictures.of(self.run, self.question, self.evidence, self.rows, self.headline)
+        return PlotData.of(self.run, self.question, self.evidence, self.rows, self.headline)
 
     def __str__(self) -> str:
         """The table as plain text."""
@@ -79,13 +79,13 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, as `to_json` writes it."""
-        from tightaudit.render.fields.audit import audit_fields
+        from tightaudit.render.json.audit import audit_fields
 
         return audit_fields(self)
 
     def to_json(self, path: str | PathLike[str]) -> None:
         """Write everything as JSON; docs/audit-json.md says what each field is."""
-        from tightaudit.render.fields.audit import write_json
+        from tightaudit.render.json.audit import write_json
 
         write_json(self, path)
 

@@ -14,7 +14,7 @@ from tightaudit.bounds.one_run import Bound, search
 from tightaudit.claims.approx_dp import ApproxDP
 from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
-from tightaudit.claims.typical import as_seen_by
+from tightaudit.claims.parts.typical import as_seen_by
 from tightaudit.evidence.counts import Evidence, Rule
 from tightaudit.methods.any_dependence import AUDIT_PROGRAM, QUICK_PROGRAM, AnyDependence
 from tightaudit.methods.base import AnyEvidence, Method, Test, as_method

@@ -9,8 +9,8 @@ from typing import Literal
 from tightaudit.bounds.beliefs import Beliefs
 from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
+from tightaudit.claims.parts.typical import typical_claim
 from tightaudit.claims.text import as_family
-from tightaudit.claims.typical import typical_claim
 from tightaudit.methods.base import AnyEvidence, Method, Test
 from tightaudit.support import checks
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tightaudit.claims.detection import DENSE_TOPS, detection_polygon
 from tightaudit.claims.family import Family
+from tightaudit.claims.parts.detection import DENSE_TOPS, detection_polygon
 from tightaudit.support import checks
 from tightaudit.support.checks import FloatArray, Numbers, like_the_question
 from tightaudit.support.errors import InputError
@@ -25,7 +25,7 @@ from tightaudit.support.notation import text_form
 from tightaudit.support.registry import Registry
 
 if TYPE_CHECKING:
-    from tightaudit.claims.base_pair import BasePair
+    from tightaudit.claims.parts.base_pair import BasePair
 
 _SYMMETRIC = 1e-6
 """How far f may be from its inverse, for a claim known on a grid or through rounding."""
@@ -109,7 +109,7 @@ class Claim(ABC):
         >>> round(pair.q_atom, 6), round(pair.q_density(0.99), 6)
         (0.1, 1.648721)
         """
-        from tightaudit.claims.base_pair import BasePair
+        from tightaudit.claims.parts.base_pair import BasePair
 
         return BasePair(self)
 

@@ -8,12 +8,12 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expm1, log1p
 
-from tightaudit.claims.accounting import sampled_gaussian_losses
 from tightaudit.claims.approx_dp import ApproxDP, from_perfect_privacy
 from tightaudit.claims.base import CLAIMS, Claim
-from tightaudit.claims.discrete import DiscretePair
 from tightaudit.claims.family import Family
 from tightaudit.claims.gaussian import Gaussian
+from tightaudit.claims.parts.accounting import sampled_gaussian_losses
+from tightaudit.claims.parts.discrete import DiscretePair
 from tightaudit.claims.privacy_loss import PrivacyLoss
 from tightaudit.support import checks
 from tightaudit.support.checks import FloatArray
@@ -101,13 +101,9 @@ class DpSgd(DiscretePair):
         one_sided = float(self._top[np.searchsorted(-self._scores, -last)])
         return np.array([one_sided] if _NOWHERE < one_sided < 1 else [])
 
-    @property
-    def curve_kinks(self) -> FloatArray:
-        return np.empty(0)
-
-    @property
-    def piecewise_linear(self) -> bool:
-        return False
+    # As of a smooth curve, not of the steps it is known by.
+    curve_kinks = Claim.curve_kinks
+    piecewise_linear = Claim.piecewise_linear
 
 
 def _whole(name: str, value: float) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tightaudit.claims.discrete import MASS_TOLERANCE, DiscretePair
+from tightaudit.claims.parts.discrete import MASS_TOLERANCE, DiscretePair
 from tightaudit.support import checks
 from tightaudit.support.errors import InputError
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tightaudit.claims.approx_dp import ApproxDP
 from tightaudit.claims.base import CLAIMS, Claim
 from tightaudit.claims.gaussian import Gaussian
-from tightaudit.claims.sampled import SampledGaussian
+from tightaudit.claims.parts.sampled import SampledGaussian
 from tightaudit.support.checks import FloatArray
 
 

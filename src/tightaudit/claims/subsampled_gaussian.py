@@ -11,10 +11,10 @@ from scipy.special import ndtr, ndtri
 
 from tightaudit.claims.approx_dp import ApproxDP
 from tightaudit.claims.base import CLAIMS, Claim
-from tightaudit.claims.detection import detection_polygon
 from tightaudit.claims.gaussian import Gaussian
+from tightaudit.claims.parts.detection import detection_polygon
+from tightaudit.claims.parts.sampled import SampledGaussian
 from tightaudit.claims.privacy_loss import PrivacyLoss
-from tightaudit.claims.sampled import SampledGaussian
 from tightaudit.numerics.inversion import solve_decreasing
 from tightaudit.support.checks import FloatArray
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
-from tightaudit.claims.discrete import DiscretePair
+from tightaudit.claims.parts.discrete import DiscretePair
 from tightaudit.support import checks
 from tightaudit.support.checks import FloatArray
 from tightaudit.support.errors import InputError

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from tightaudit import __version__
-from tightaudit.cli.groups import Command, flat
+from tightaudit.cli.option_groups import Command, flat
 
 COMMANDS = {
     "audit": "How much did one run leak? From a file of scores to a table of bounds.",

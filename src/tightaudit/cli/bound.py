@@ -25,7 +25,7 @@ def bound(
     tightaudit bound --n 10000 --released 2000 --errors 620 --family 'subsampled-gaussian(q=0.5)' --delta 1e-7
     """
     from tightaudit.bounds.one_run import lower_bound
-    from tightaudit.render.fields.bound import bound_fields
+    from tightaudit.render.json.bound import bound_fields
 
     result = lower_bound(
         counts.evidence(), family, delta=delta, confidence=confidence, method=chosen.configured()

@@ -68,7 +68,7 @@ def calibrate(
 
     tightaudit calibrate --mechanism 'shared-score(claim=gaussian(mu=1))' --n 200 --released 200 --no-bounds
     """
-    from tightaudit.render.fields.calibration import calibration_fields
+    from tightaudit.render.json.calibration import calibration_fields
     from tightaudit.render.terminal.calibration import calibration_view
     from tightaudit.simulate.calibration import calibrate as repeat_audits
 

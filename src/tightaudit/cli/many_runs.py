@@ -27,7 +27,7 @@ def many_runs(
 
     import tightaudit
     from tightaudit.bounds.many_runs import many_runs as bounds_of_many_runs
-    from tightaudit.render.fields.numbers import finite_or_none
+    from tightaudit.render.json.numbers import finite_or_none
     from tightaudit.render.terminal.many_runs import many_runs_table
 
     result = bounds_of_many_runs(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tightaudit.cli.groups import completing
+from tightaudit.cli.option_groups import completing
 from tightaudit.support.errors import InputError
 
 if TYPE_CHECKING:

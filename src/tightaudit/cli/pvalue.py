@@ -20,7 +20,7 @@ def pvalue(counts: Counts, claim: Claim, chosen: MethodOptions, as_json: AsJson 
     from tightaudit.claims.text import as_claim
     from tightaudit.methods.base import Test
     from tightaudit.methods.exact import expected_errors
-    from tightaudit.render.fields.bound import setting_fields
+    from tightaudit.render.json.bound import setting_fields
     from tightaudit.render.wording import independence_condition
 
     evidence, tested = counts.evidence(), as_claim(claim)

@@ -42,7 +42,7 @@ def reproduce(
     tightaudit reproduce all --engine tcp://scheduler:8786
     """
     from tightaudit.paper.figures.base import FIGURES
-    from tightaudit.paper.figures.reproduction import reproduce as draw
+    from tightaudit.paper.figures.parts.reproduction import reproduce as draw
 
     if listed:
         width = max(map(len, FIGURES))

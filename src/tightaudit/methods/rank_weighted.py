@@ -10,8 +10,8 @@ import numpy as np
 from tightaudit.claims.base import Claim
 from tightaudit.evidence.counts import WeightedCount
 from tightaudit.methods.base import METHODS, AnyEvidence, Assumptions, Method, in_normal_quantiles
-from tightaudit.methods.strata import best_strata
-from tightaudit.methods.weighted_errors import WeightedErrors
+from tightaudit.methods.parts.strata import best_strata
+from tightaudit.methods.parts.weighted_errors import WeightedErrors
 from tightaudit.support import checks
 from tightaudit.support.errors import InputError
 

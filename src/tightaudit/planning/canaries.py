@@ -111,7 +111,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
-        from tightaudit.render.fields.plan import plan_fields
+        from tightaudit.render.json.plan import plan_fields
 
         return plan_fields(self)
 

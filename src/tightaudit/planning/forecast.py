@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from tightaudit.auditing.rows import RowTest
 from tightaudit.claims.base import Claim
 from tightaudit.methods.base import Method, Test
-from tightaudit.methods.strata import cells
+from tightaudit.methods.parts.strata import cells
 
 _FEW = 400.0
 """Variance of a count up to which its quantiles are looked up in its law; above, they are a normal's."""

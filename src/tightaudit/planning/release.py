@@ -45,9 +45,13 @@ class Release(ABC):
     """Whether a method may release all guesses if it serves better."""
     tries_several: bool = False
 
+    @property
+    def said(self) -> int | float | str:
+        """As people say it: 500, 0.2, 'planned', 'best'."""
+        return next(iter(vars(self).values()), type(self).__name__.lower())
+
     def __str__(self) -> str:
-        """As people say it: 500, 0.2, planned, best."""
-        return str(next(iter(vars(self).values()), type(self).__name__.lower()))
+        return str(self.said)
 
     @abstractmethod
     def counts(self, setting: Setting) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from tightaudit.claims.text import as_claim
 from tightaudit.paper.figures.base import FIGURES, Cell, PaperFigure, Results, Row
-from tightaudit.paper.figures.style import plain_style
+from tightaudit.paper.figures.parts.style import plain_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

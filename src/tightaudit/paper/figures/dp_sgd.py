@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tightaudit.paper.figures.audits import REPETITIONS
 from tightaudit.paper.figures.base import FIGURES, Cell, PaperFigure, Results, Row
-from tightaudit.paper.figures.style import LOOKS, TRUTH, draw_line, plain_style
+from tightaudit.paper.figures.parts.audits import REPETITIONS
+from tightaudit.paper.figures.parts.style import LOOKS, TRUTH, draw_line, plain_style
 from tightaudit.support.extras import needs
 
 if TYPE_CHECKING:

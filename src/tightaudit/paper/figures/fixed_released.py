@@ -7,7 +7,7 @@ et al.; the accuracy of the released guesses beside it. The paper does not state
 from collections.abc import Sequence
 
 from tightaudit.paper.figures.base import FIGURES
-from tightaudit.paper.figures.lines import SIZES, LinesFigure, Panel
+from tightaudit.paper.figures.parts.lines import SIZES, LinesFigure, Panel
 
 RELEASED = 1000
 

@@ -6,7 +6,7 @@ here: guesses are released in the order of their distance from 1/2.
 """
 
 from tightaudit.paper.figures.base import FIGURES
-from tightaudit.paper.figures.lines import Panel, VaryingCanaries
+from tightaudit.paper.figures.parts.lines import Panel, VaryingCanaries
 
 
 @FIGURES.register

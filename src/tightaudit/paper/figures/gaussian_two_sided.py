@@ -6,7 +6,7 @@ here their recursion is run on the same scores, with a number released that is p
 """
 
 from tightaudit.paper.figures.base import FIGURES
-from tightaudit.paper.figures.lines import Panel, VaryingCanaries
+from tightaudit.paper.figures.parts.lines import Panel, VaryingCanaries
 
 
 @FIGURES.register

@@ -5,7 +5,7 @@ the Gaussian. Chosen here: guesses are released in the order of their distance f
 """
 
 from tightaudit.paper.figures.base import FIGURES
-from tightaudit.paper.figures.lines import Panel, VaryingCanaries
+from tightaudit.paper.figures.parts.lines import Panel, VaryingCanaries
 
 
 @FIGURES.register

@@ -15,7 +15,7 @@ from tightaudit.evidence.counts import Evidence
 from tightaudit.methods.base import p_value
 from tightaudit.methods.exact import expected_errors
 from tightaudit.paper.figures.base import FIGURES, Cell, PaperFigure, Results, Row
-from tightaudit.paper.figures.style import LOOKS, TRUTH, plain_style
+from tightaudit.paper.figures.parts.style import LOOKS, TRUTH, plain_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

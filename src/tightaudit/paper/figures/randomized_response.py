@@ -5,7 +5,7 @@ reveal the bit are released first, the others in random order.
 """
 
 from tightaudit.paper.figures.base import FIGURES
-from tightaudit.paper.figures.lines import Panel, VaryingCanaries
+from tightaudit.paper.figures.parts.lines import Panel, VaryingCanaries
 
 
 @FIGURES.register

@@ -7,7 +7,7 @@ of 0, which here say next to nothing.
 """
 
 from tightaudit.paper.figures.base import FIGURES
-from tightaudit.paper.figures.lines import Panel, VaryingCanaries
+from tightaudit.paper.figures.parts.lines import Panel, VaryingCanaries
 
 
 @FIGURES.register

@@ -7,7 +7,7 @@ al.; the accuracy of the released guesses on a second axis.
 from collections.abc import Sequence
 
 from tightaudit.paper.figures.base import FIGURES
-from tightaudit.paper.figures.lines import LinesFigure, Panel
+from tightaudit.paper.figures.parts.lines import LinesFigure, Panel
 
 CANARIES = 100_000
 

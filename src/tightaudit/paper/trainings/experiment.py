@@ -23,7 +23,7 @@ from tightaudit.evidence.run import Run
 from tightaudit.methods.rank_weighted import RankWeighted
 from tightaudit.paper.trainings.data import Images
 from tightaudit.paper.trainings.training import Recipe, Trained, train
-from tightaudit.render.fields.bound import bound_fields
+from tightaudit.render.json.bound import bound_fields
 from tightaudit.support.progress import Progress
 from tightaudit.support.writing import replacing
 

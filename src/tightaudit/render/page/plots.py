@@ -33,7 +33,7 @@ def figures(report: Report) -> Iterator[Figure]:
 
 def _scores(report: Report) -> Figure:
     heading = "Scores of members and non-members"
-    shown = report.pictures.scores
+    shown = report.plot_data.scores
     if shown is None:
         return Figure(heading, None, "The scores are not finite or span too much to be drawn.")
     members = int(np.count_nonzero(report.run.members))
@@ -60,7 +60,7 @@ def _trade_offs(report: Report) -> Figure:
         Axis("false-positive rate", 0, 1),
         Axis("false-negative rate", 0, 1),
     )
-    shown, row = report.pictures.trade_offs, report.headline or report.rows[0]
+    shown, row = report.plot_data.trade_offs, report.headline or report.rows[0]
     caption = "A claim is a curve; the lower, the less private. "
     if shown.rejected is not None:
         plot.area([*shown.rejected.x, 0.0], [*shown.rejected.y, 1.0], "region", "rejected")
@@ -79,7 +79,7 @@ def _trade_offs(report: Report) -> Figure:
 
 
 def _bounds(report: Report) -> Figure:
-    curves = report.pictures.bounds
+    curves = report.plot_data.bounds
     counts = [count for curve in curves for count in curve.x]
     counts += [float(row.evidence.released) for row in report.rows]
     bounds = [row.epsilon or 0.0 for row in report.rows]

@@ -2,7 +2,8 @@
 
 dp-accounting composes and rounds, but has no public way to its masses. What is read here without being
 promised: the two directions of a distribution, and the lowest loss, the step, the masses and the mass at
-infinity of each. The version range in pyproject.toml and tests/claims/test_accounting.py hold it to that.
+infinity of each. The version range in pyproject.toml and tests/claims/parts/test_accounting.py hold it
+to that.
 """
 
 from __future__ import annotations

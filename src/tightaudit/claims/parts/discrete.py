@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tightaudit.claims.base import Claim
-from tightaudit.claims.detection import detection_polygon
+from tightaudit.claims.parts.detection import detection_polygon
 from tightaudit.support.checks import FloatArray
 
 MASS_TOLERANCE = 1e-9

@@ -51,7 +51,7 @@ class TradeOffs:
 
 
 @dataclass(frozen=True)
-class Pictures:
+class PlotData:
     """Everything a picture shows."""
 
     scores: Histogram | None
@@ -63,7 +63,7 @@ class Pictures:
     @classmethod
     def of(
         cls, run: Run, question: Question, evidence: Evidence, rows: Sequence[Row], headline: Row | None
-    ) -> Pictures:
+    ) -> PlotData:
         """The data for a report with these rows."""
         row = headline or rows[0]
         alpha = np.unique(np.concatenate([np.linspace(0, 1, _POINTS), np.geomspace(1e-6, 1, _POINTS)]))

@@ -13,7 +13,7 @@ REPORT = ta.audit(SCORES, COINS.members, delta=1e-5, claim="gaussian(mu=1)", ind
 
 
 def test_every_score_is_in_the_histogram_or_outside() -> None:
-    shown = REPORT.pictures.scores
+    shown = REPORT.plot_data.scores
     assert shown is not None
     inside = np.histogram(SCORES[COINS.members], shown.edges)[0]
     assert shown.members == inside.tolist()
@@ -21,7 +21,7 @@ def test_every_score_is_in_the_histogram_or_outside() -> None:
 
 
 def test_the_achieved_trade_off_is_that_of_the_scores() -> None:
-    achieved = REPORT.pictures.trade_offs.achieved
+    achieved = REPORT.plot_data.trade_offs.achieved
     assert achieved is not None
     for alarm, miss in list(zip(achieved.x, achieved.y, strict=True))[::17]:
         called = round(alarm * (~COINS.members).sum() + (1 - miss) * COINS.members.sum())
@@ -30,7 +30,7 @@ def test_the_achieved_trade_off_is_that_of_the_scores() -> None:
 
 
 def test_the_rejected_curve_is_the_headlines() -> None:
-    rejected, headline = REPORT.pictures.trade_offs.rejected, REPORT.headline
+    rejected, headline = REPORT.plot_data.trade_offs.rejected, REPORT.headline
     assert rejected is not None
     assert headline is not None
     assert headline.bound.rejected is not None
@@ -38,7 +38,7 @@ def test_the_rejected_curve_is_the_headlines() -> None:
 
 
 def test_explored_bounds_are_those_of_the_quick_methods() -> None:
-    for row, curve in zip(REPORT.rows, REPORT.pictures.bounds, strict=True):
+    for row, curve in zip(REPORT.rows, REPORT.plot_data.bounds, strict=True):
         assert len(curve.x) == len(curve.y) >= 1
         if row.method.releases_all:
             assert (curve.x, curve.y) == ([1000.0], [row.epsilon])
@@ -51,6 +51,6 @@ def test_explored_bounds_are_those_of_the_quick_methods() -> None:
 
 
 def test_drawing_changes_nothing_and_json_has_it_all() -> None:
-    fields = REPORT.to_dict()["pictures"]
+    fields = REPORT.to_dict()["plot_data"]
     assert set(fields) == {"scores", "trade_offs", "bounds"}
     assert len(fields["bounds"]) == len(REPORT.rows)

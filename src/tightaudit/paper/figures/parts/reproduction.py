@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tightaudit.paper.figures.base import PaperFigure, Row
-from tightaudit.paper.figures.engines import compute
-from tightaudit.paper.figures.store import CellStore
+from tightaudit.paper.figures.parts.engines import compute
+from tightaudit.paper.figures.parts.store import CellStore
 from tightaudit.support.progress import Progress
 from tightaudit.support.writing import replacing
 

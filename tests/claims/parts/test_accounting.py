@@ -7,7 +7,7 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
 import tightaudit as ta
-from tightaudit.claims.accounting import sampled_gaussian_losses
+from tightaudit.claims.parts.accounting import sampled_gaussian_losses
 
 
 def test_the_attributes_are_there() -> None:

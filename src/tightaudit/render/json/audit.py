@@ -14,8 +14,8 @@ from tightaudit.auditing.audit import coin_p_value
 from tightaudit.auditing.report import Report
 from tightaudit.auditing.rows import Row
 from tightaudit.render import wording
-from tightaudit.render.fields.bound import bound_fields
-from tightaudit.render.fields.numbers import finite_or_none
+from tightaudit.render.json.bound import bound_fields
+from tightaudit.render.json.numbers import finite_or_none
 from tightaudit.support.writing import replacing
 
 SCHEMA = "tightaudit.audit/1"
@@ -62,8 +62,8 @@ def audit_fields(report: Report) -> dict[str, Any]:
             "seed": run.seed,
         },
         "guessing": {**asdict(guessing), "errors": report.evidence.errors},
-        "released": str(report.release),
-        "pictures": asdict(report.pictures),
+        "released": report.release.said,
+        "plot_data": asdict(report.plot_data),
         "warnings": list(report.warnings),
         "command": report.command,
     }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import tightaudit
-from tightaudit.render.fields.numbers import finite_or_none
+from tightaudit.planning.release import as_release
+from tightaudit.render.json.numbers import finite_or_none
 from tightaudit.render.wording import in_cells
 from tightaudit.simulate.calibration import Calibration, MeanBound, Rejections
 
@@ -19,7 +20,7 @@ def calibration_fields(result: Calibration) -> dict[str, Any]:
         "claim": str(result.claim),
         "claim_is_true": result.claim_is_true,
         "n": audits.n,
-        "released": str(audits.released),
+        "released": as_release(audits.released).said,
         "repetitions": audits.times,
         "seed": audits.seed,
         "delta": result.question.delta,

@@ -10,7 +10,7 @@ import numpy as np
 from tightaudit.bounds.one_run import lower_bound
 from tightaudit.claims.approx_dp import ApproxDP
 from tightaudit.claims.family import Family
-from tightaudit.claims.typical import typical_claim
+from tightaudit.claims.parts.typical import typical_claim
 from tightaudit.evidence.counts import Evidence, Rule
 from tightaudit.methods.any_dependence import QUICK_PROGRAM
 from tightaudit.methods.base import METHODS, Method

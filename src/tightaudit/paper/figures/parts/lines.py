@@ -9,9 +9,9 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, ClassVar
 
 from tightaudit.evidence.counts import Rule
-from tightaudit.paper.figures.audits import REPETITIONS, AuditCell
 from tightaudit.paper.figures.base import Cell, PaperFigure, Results, Row
-from tightaudit.paper.figures.style import TRUTH, draw_line, plain_style
+from tightaudit.paper.figures.parts.audits import REPETITIONS, AuditCell
+from tightaudit.paper.figures.parts.style import TRUTH, draw_line, plain_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
