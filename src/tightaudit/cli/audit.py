@@ -50,6 +50,16 @@ class Input:
 
 
 @dataclass(frozen=True)
+class Asked(ClaimOptions):
+    """What is asked of the run."""
+
+    delta: Annotated[
+        float | None, measuring("The δ at which ε is bounded; by default that of the claim.")
+    ] = None
+    confidence: Confidence = 0.95
+
+
+@dataclass(frozen=True)
 class Stated:
     """What is stated to be known."""
 
@@ -103,14 +113,10 @@ class Output:
 def audit(
     context: typer.Context,
     source: Input,
-    claimed: ClaimOptions,
+    asked: Asked,
     stated: Stated,
     guesses: GuessingOptions,
     output: Output,
-    delta: Annotated[
-        float | None, measuring("The δ at which ε is bounded; by default that of the claim.")
-    ] = None,
-    confidence: Confidence = 0.95,
     released: Released = "planned",
     method: Annotated[str | None, naming("One method instead: {methods}.", "methods")] = None,
 ) -> None:
@@ -126,24 +132,18 @@ def audit(
     """
     from tightaudit.auditing.audit import audit as audit_run
 
-    for path in (source.file, source.members):
-        if (
-            output.html is not None
-            and path is not None
-            and Path(output.html).resolve() == Path(path).resolve()
-        ):
-            raise InputError("html", output.html, "a file other than the scores")
+    inputs = [Path(path).resolve() for path in (source.file, source.members) if path is not None]
+    if output.html is not None and Path(output.html).resolve() in inputs:
+        raise InputError("html", output.html, "a file other than the scores")
     run = source.run()
-    nothing_claimed = claimed.claim is None and claimed.claim_epsilon is None and run.claim is None
+    nothing_claimed = asked.claim is None and asked.claim_epsilon is None and run.claim is None
     if output.fail_on_violation and nothing_claimed:
         raise InputError("fail-on-violation", True, "a claim to test")
     with progress_bar("rows of the table") as progress:
         report = audit_run(
             run,
-            delta=delta,
-            **vars(claimed),
+            **vars(asked),
             **vars(stated),
-            confidence=confidence,
             released=released,
             method=method,
             guessing=guesses.of(run),
