@@ -1,7 +1,5 @@
 """One assertion for a test suite: a mechanism leaks no more than it claims."""
 
-from __future__ import annotations
-
 import math
 import secrets
 from collections.abc import Callable

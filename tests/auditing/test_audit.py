@@ -195,7 +195,7 @@ def test_fair_coins_are_not_suspected() -> None:
         ({"delta": 2.0}, "delta=2.0: expected a number in [0, 1]"),
         ({"delta": 0.0}, "delta=0.0: expected a δ at which claims of the family gaussian have a finite ε"),
         ({"claim": ta.ApproxDP(1.0, 1e-6)}, "delta=1e-05: expected 1e-06"),
-        ({"claim": "gaussian"}, "claim=gaussian: expected a claim with all its parameters; mu is missing"),
+        ({"claim": "gaussian"}, "claim=gaussian: expected a claim with all its parameters; missing: mu"),
         ({"family": ta.Gaussian(1.0)}, "family=gaussian(mu=1): expected a family"),
         ({"confidence": 1.0}, "confidence=1.0"),
         ({"independent": 1}, "independent=1"),

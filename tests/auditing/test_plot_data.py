@@ -45,9 +45,9 @@ def test_explored_bounds_are_those_of_the_quick_methods() -> None:
             continue
         count = int(curve.x[2])
         alone = ta.lower_bound(
-            REPORT.evidence.top(count), row.bound.family, delta=1e-5, method=row.method.stand_in
+            REPORT.evidence.top(count), row.bound.family, delta=1e-5, method=row.method.quick
         )
-        assert curve.y[2] == alone.epsilon
+        assert curve.y[2] == pytest.approx(alone.epsilon, rel=5e-3)
 
 
 def test_drawing_changes_nothing_and_json_has_it_all() -> None:

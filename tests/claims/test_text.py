@@ -65,9 +65,12 @@ def test_what_is_no_family(given: Any) -> None:
         ("subsampled-gaussian(mu=1,q=1.5)", "q=1.5: expected a sampling rate in (0, 1]"),
         ("approx-dp(epsilon=-1,delta=0)", "epsilon=-1.0: expected a number of at least 0"),
         ("approx-dp(epsilon=1,delta=1.1)", "delta=1.1: expected a number in [0, 1]"),
-        ("approx-dp(epsilon=1)", "family=approx-dp: expected a claim that can be searched over delta"),
-        ("approx-dp", "values for epsilon and delta too"),
-        ("subsampled-gaussian", "values for mu and q too"),
+        (
+            "approx-dp(epsilon=1)",
+            "claim=approx-dp(epsilon=1): expected a claim with all its parameters; missing: delta",
+        ),
+        ("approx-dp", "missing: epsilon and delta"),
+        ("subsampled-gaussian", "missing: mu and q"),
     ],
 )
 def test_errors_point_at_the_place(text: str, message: str) -> None:

@@ -107,7 +107,7 @@ def test_standard_input(
         ([], "delta"),
         (["--delta", "2"], "delta=2.0"),
         (["--delta", "x"], "expected a number, not 'x'"),
-        (["--delta", "1e-5", "--claim", "gaussian"], "mu is missing"),
+        (["--delta", "1e-5", "--claim", "gaussian"], "missing: mu"),
         (["--delta", "1e-5", "--claim", "approx-dp(epsilon=1,delta=1e-6)"], "expected 1e-06"),
         (["--delta", "1e-5", "--claim", "gaussian(mu=1)", "--claim-epsilon", "1"], "claim_epsilon="),
         (["--claim-epsilon", "1"], "delta"),

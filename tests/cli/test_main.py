@@ -138,7 +138,7 @@ BOUND = ["bound", "--family", "gaussian", "--delta", "1e-5"]
         (["bound", *COUNTS, "--delta", "0.1", "--family", "gaussian(mu"], "'=' after mu at column 12"),
         (
             ["pvalue", *COUNTS, "--claim", "gaussian"],
-            "claim=gaussian: expected a claim with all its parameters; mu",
+            "claim=gaussian: expected a claim with all its parameters; missing: mu",
         ),
         (["pvalue", *COUNTS, "--claim", "gaussian(mu=0)"], "mu=0.0: expected a number above 0"),
         (["pvalue", "--claim", "gaussian(mu=1)"], "--n"),

@@ -125,7 +125,7 @@ def test_the_command(
         (["--canary-strength", "2", "--claim", "gaussian(mu=1)"], "canary_strength=2"),
         (["--power", "1", "--catch", "2", "--claim", "gaussian(mu=1)"], "power=1"),
         ([], "claim=None"),
-        (["--claim", "gaussian"], "mu is missing"),
+        (["--claim", "gaussian"], "missing: mu"),
     ],
 )
 def test_bad_plans(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

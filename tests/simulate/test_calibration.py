@@ -61,7 +61,7 @@ def test_progress_reaches_its_end() -> None:
     [
         ({"released": 30}, "released=30"),
         ({"released": "some"}, "released=some"),
-        ({"times": 0}, "repetitions=0"),
+        ({"times": 0}, "times=0"),
         ({"seed": -1}, "seed=-1"),
         ({"methods": ["magic"]}, "method=magic"),
         ({"methods": ["bits"], "released": 10}, "released=10: expected all"),
@@ -79,6 +79,7 @@ def test_bad_audits(change: dict[str, Any], message: str) -> None:
     ("change", "message"),
     [
         ({"levels": [0.0]}, "level=0.0"),
+        ({"levels": []}, "levels="),
         ({"workers": 0}, "workers=0: expected an integer of at least 1"),
         ({"claim": "gaussian"}, "claim=gaussian: expected a claim with all its parameters"),
     ],

@@ -3,8 +3,6 @@
 What is believed is for the caller to say; the headline rests on nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from os import PathLike
 from typing import Any
@@ -18,6 +16,7 @@ from tightaudit.auditing.rows import table_of_beliefs
 from tightaudit.auditing.verdict import Verdict
 from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
+from tightaudit.claims.text import as_family
 from tightaudit.evidence.counts import Guessing, Rule, as_guessing
 from tightaudit.evidence.guessing import release
 from tightaudit.evidence.reading.columns import Columns
@@ -74,7 +73,8 @@ def audit(
     if claim is None and claim_epsilon is None:
         claim = run.claim
     if family_known is None:
-        family_known = run.family is not None and (family is None or str(family) == str(run.family))
+        known = None if run.family is None else str(run.family)
+        family_known = known is not None and (family is None or str(as_family(family, delta=delta)) == known)
     question = Question.of(
         claim=claim,
         claim_epsilon=claim_epsilon,
@@ -132,7 +132,7 @@ def _independent(run: Run, stated: bool | str | None) -> bool | str:
 
 def _guessing(run: Run, given: Guessing | Rule | None) -> Guessing:
     if given is None:
-        return Guessing() if run.threshold is None else Guessing("threshold", run.threshold)
+        return run.guessing
     if given == "threshold":
         return Guessing("threshold", run.threshold)
     return as_guessing(given)

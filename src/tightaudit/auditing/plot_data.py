@@ -9,7 +9,7 @@ import numpy as np
 
 from tightaudit.auditing.question import Question
 from tightaudit.auditing.rows import Row
-from tightaudit.bounds.one_run import search
+from tightaudit.claims.base import Claim
 from tightaudit.evidence.counts import Evidence
 from tightaudit.evidence.run import Run
 from tightaudit.methods.base import Test
@@ -18,6 +18,8 @@ from tightaudit.support.checks import FloatArray
 
 _MOST_BINS = 50
 _POINTS = 100
+_DRAWN = 3e-3
+"""How finely a bound is worth searching that is only drawn."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,8 @@ class PlotData:
         row = headline or rows[0]
         alpha = np.unique(np.concatenate([np.linspace(0, 1, _POINTS), np.geomspace(1e-6, 1, _POINTS)]))
 
-        def curve(claim: object) -> Curve | None:
-            return None if claim is None else Curve(alpha.tolist(), np.asarray(claim.f(alpha)).tolist())  # type: ignore[attr-defined]
+        def curve(claim: Claim | None) -> Curve | None:
+            return None if claim is None else Curve(alpha.tolist(), claim.f(alpha).tolist())
 
         return cls(
             scores=_histogram(run),
@@ -114,11 +116,20 @@ def _explored(row: Row, question: Question, evidence: Evidence) -> Curve:
     """The row's bound for other numbers released, by a quick method; its own where all are released."""
     if row.method.releases_all:
         return Curve([], []) if row.epsilon is None else Curve([float(evidence.n)], [row.epsilon])
-    x, y = [], []
+    family, x, y = row.bound.family, [], []
     for count in candidate_counts(evidence.n):
-        test = Test(row.method.stand_in, evidence.n, count)
-        bound = search(test, evidence.top(count), row.bound.family, question.delta, question.confidence)
-        if bound.epsilon is not None:
-            x.append(float(count))
-            y.append(bound.epsilon)
+        test = Test(row.method.quick, evidence.n, count)
+        statistic = test.statistic(evidence.top(count))
+
+        def excess(claim: Claim, test: Test = test, statistic: int = statistic) -> float:
+            return test.excess(claim, statistic, question.level)
+
+        if excess(family.most_private) > 0:
+            epsilon = 0.0
+        elif excess(family.least_private) <= 0:
+            continue
+        else:
+            epsilon = family.leaking(family.last_rejected(excess, _DRAWN)).epsilon(question.delta)
+        x.append(float(count))
+        y.append(epsilon)
     return Curve(x, y)

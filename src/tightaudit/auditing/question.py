@@ -54,18 +54,16 @@ class Question:
                 raise InputError("delta", None, "the δ of the claim")
             claim = ApproxDP(claim_epsilon, delta)
         whole = None if claim is None else as_claim(claim, delta=delta)
-        if delta is None and whole is not None and whole.point is not None:
-            delta = whole.point[1]
-        believed = None if family is None else as_family(family, delta=delta)
-        if delta is None and believed is not None:
-            delta = believed.delta
-        if delta is None:
+        stated = None if whole is None or whole.point is None else whole.point[1]
+        believed = None if family is None else as_family(family, delta=stated if delta is None else delta)
+        fixed = [stated, None if believed is None else believed.delta]
+        known = [each for each in (delta, *fixed) if each is not None]
+        if not known:
             raise InputError("delta", None, "the δ at which ε is bounded")
-        delta = checks.probability("delta", delta)
-        if whole is not None and whole.point is not None and whole.point[1] != delta:
-            raise InputError("delta", delta, f"{whole.point[1]:g}, the δ of the claim")
-        if believed is not None and believed.delta not in (None, delta):
-            raise InputError("delta", delta, f"{believed.delta:g}, the δ of the family {believed}")
+        delta = checks.probability("delta", known[0])
+        for each in fixed:
+            if each not in (None, delta):
+                raise InputError("delta", delta, f"{each:g}, the δ of the claim or family")
         return cls(
             whole,
             _family(whole, believed),

@@ -1,7 +1,5 @@
 """What an audit found: the question, the rows, what decides, and the data of every picture."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike

@@ -4,8 +4,6 @@ Two beliefs can be held or not: that canaries' outcomes are independent, and tha
 family. Each combination is one row.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tightaudit.auditing.question import Question
@@ -94,8 +92,10 @@ class RowTest:
     def row(self, evidence: Evidence) -> Row:
         """The row that follows from the errors."""
         tries = [evidence.top(count) for count in self.counts]
-        shared = 1 - self.share(1 - self.confidence)
-        bounds = [self.bound(test, tried, shared) for test, tried in zip(self.tests, tries, strict=True)]
+        bounds = [
+            self.bound(test, tried, self.shared_confidence)
+            for test, tried in zip(self.tests, tries, strict=True)
+        ]
         best = max(bounds, key=lambda bound: bound.size)
         cost = None
         if len(tries) > 1 and best.epsilon is not None:
@@ -123,6 +123,11 @@ class RowTest:
     def bound(self, test: Test, evidence: AnyEvidence, confidence: float) -> Bound:
         """The bound in the row's family by one of its tests."""
         return search(test, evidence, self.family, self.delta, confidence)
+
+    @property
+    def shared_confidence(self) -> float:
+        """The confidence each count is tested with, so that the best of them has the row's."""
+        return 1 - self.share(1 - self.confidence)
 
     def share(self, level: float) -> float:
         """The level at which each count may reject, so that the best of them keeps the whole (Bonferroni)."""

@@ -1,7 +1,5 @@
 """The classics: lower bounds on ε from many runs with one guess each."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

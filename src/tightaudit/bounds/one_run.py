@@ -1,7 +1,5 @@
 """From p-values to a lower bound: the least private claim of a family that the evidence rejects."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal
@@ -62,11 +60,6 @@ class Bound:
         return Beliefs.of(self.method, self.family)
 
     @property
-    def counts(self) -> dict[str, int | None]:
-        """The numbers the bound was computed from."""
-        return self.test.counts(self.evidence)
-
-    @property
     def rejected(self) -> Claim | None:
         """The least private claim of the family that is rejected; None if there is none to name."""
         if self.status != "bounded":
@@ -102,7 +95,7 @@ def lower_bound(
     confidence = checks.confidence(confidence)
     searched = as_family(family, delta=delta)
     searched.require_delta(delta)
-    test = Test.of(method, evidence, typical_claim(None, searched, delta))
+    test = Test.of(method, evidence, lambda: typical_claim(None, searched, delta))
     return search(test, evidence, searched, delta, confidence)
 
 
@@ -120,7 +113,7 @@ def search(test: Test, evidence: AnyEvidence, family: Family, delta: float, conf
         return bound("none-rejected", 0.0)
     if excess(family.least_private) <= 0:
         return bound("all-rejected", None)
-    leak = family.last_rejected(excess, test.method.resolution)
+    leak = test.last_rejected(family, statistic, level)
     parameter = family.parameter_at(leak)
     epsilon = family.leaking(leak).epsilon(delta)
     return bound("bounded", epsilon, parameter if math.isfinite(parameter) else None)

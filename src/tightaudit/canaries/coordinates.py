@@ -7,8 +7,6 @@ coordinate. The noisy sum at the coordinates is what the mechanism releases; the
 adapter for a framework inserts, and hands what came out to `record`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -122,8 +120,6 @@ class CoordinateCanaries:
 
     def load(self, state: dict[str, Any]) -> None:
         """Go on from a state: the same bits, the same coordinates, the scores so far."""
-        if state.get("format") != FORMAT:
-            raise InputError("state", state.get("format"), f"a state in the format {FORMAT}")
         own = {"n": self.n, "sample_rate": self.rate, "noise_multiplier": self.sigma}
         require_same(state, own)
         self.members, self.coordinates = state["members"].copy(), state["coordinates"].copy()
@@ -134,7 +130,9 @@ class CoordinateCanaries:
 
 
 def require_same(state: dict[str, Any], own: dict[str, Any]) -> None:
-    """Refuse a state that was saved with other settings than those at hand."""
+    """Refuse a state of another kind, or that was saved with other settings than those at hand."""
+    if state.get("format") != FORMAT:
+        raise InputError("state", state.get("format"), f"a state in the format {FORMAT}")
     for name, value in own.items():
         if state[name] != value:
             raise InputError(f"state: {name}", state[name], f"{value}, as attached")

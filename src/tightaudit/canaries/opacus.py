@@ -6,8 +6,6 @@ not promise is used here and nowhere else: the optimizer's `_get_flat_grad_sampl
 on gradients. The version range in pyproject.toml and tests/canaries/test_opacus.py hold it to that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias, get_args
@@ -23,6 +21,7 @@ from tightaudit.support.extras import needs
 
 with needs("torch", "canaries in Opacus"):
     import torch
+    from opacus import optimizers
     from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping
 
 Parameter: TypeAlias = Any
@@ -31,6 +30,10 @@ Insertion = Literal["after-clipping", "before-clipping"]
 
 OVERSIZE = 10.0
 """How many clipping norms long a canary's gradient is before it is clipped."""
+_UNSUPPORTED = (
+    *(optimizers.AdaClipDPOptimizer, optimizers.DPPerLayerOptimizer, optimizers.DistributedDPOptimizer),
+    *(optimizers.DistributedDPOptimizerFastGradientClipping, optimizers.FSDPOptimizerFastGradientClipping),
+)
 _MARK = "_tightaudit_canaries"
 _SUMMED = attrgetter("summed_grad")
 
@@ -116,8 +119,8 @@ class WhiteBoxCanaries:
         plain = {
             name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in state.items()
         }
-        self._core.load(plain)
         require_same(plain, {"insertion": self._insertion})
+        self._core.load(plain)
         self._places = self._places_in_parameters()
         self._begin_step()
 
@@ -228,7 +231,6 @@ class WhiteBoxCanaries:
 def _require_supported(optimizer: object) -> None:
     if not isinstance(optimizer, DPOptimizer):
         raise InputError("optimizer", type(optimizer).__name__, "the one that make_private returned")
-    # Others of Opacus clip per layer or adaptively, or add up over several devices.
-    if type(optimizer) not in (DPOptimizer, DPOptimizerFastGradientClipping):
+    if isinstance(optimizer, _UNSUPPORTED):
         expected = "flat or ghost clipping on one device; not per-layer, adaptive or distributed"
         raise InputError("optimizer", type(optimizer).__name__, expected)

@@ -4,8 +4,6 @@ Every score keeps totals over the steps, so that a training of any length needs 
 A new score is one more entry of SCORES.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

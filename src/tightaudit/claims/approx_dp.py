@@ -1,7 +1,5 @@
 """(ε, δ)-DP, the claim that assumes no shape, and randomized response, the mechanism that attains it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -61,8 +61,13 @@ class Claim(ABC):
         >>> ta.Gaussian(1.0).symmetric, ta.SubsampledGaussian(1.0, 0.5).symmetric
         (True, False)
         """
+        return self.asymmetry <= _SYMMETRIC
+
+    @property
+    def asymmetry(self) -> float:
+        """How far f is from its inverse, at most."""
         alpha = np.linspace(0, 1, 101)
-        return bool(np.max(np.abs(self.f(alpha) - self.inverse(alpha))) <= _SYMMETRIC)
+        return float(np.max(np.abs(self.f(alpha) - self.inverse(alpha))))
 
     def f(self, alpha: Numbers) -> Numbers:
         """Least false-negative rate at false-positive rate `alpha`.

@@ -1,7 +1,5 @@
 """A whole training by DP-SGD: the subsampled Gaussian, composed over all steps."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

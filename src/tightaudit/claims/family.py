@@ -20,6 +20,7 @@ _MAX_DOUBLINGS = 9
 _SMALLEST = 1e-9
 _FAR = 40.0
 _NOT_ZERO = 1e-12
+_CLOSE = 0.02
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,12 @@ class Family:
         # 1/x is its own inverse.
         return self.parameter_at(claim.parameters[self.parameter])
 
-    def last_rejected(self, excess: Callable[[Claim], float], resolution: float = RESOLUTION) -> float:
+    def last_rejected(
+        self, excess: Callable[[Claim], float], resolution: float = RESOLUTION, *, rejected: float = 0.0
+    ) -> float:
         """The largest leak whose excess is not positive, where both kinds are among the family's limits.
+
+        The search is short where a leak just below is known to be `rejected`.
 
         >>> import tightaudit as ta
         >>> round(ta.Laplace.family().last_rejected(lambda claim: claim.epsilon(0.0) - 2), 6)
@@ -118,11 +123,16 @@ class Family:
             # Zero counts as rejected; left as it is, a root finder would stop at the near end of a plateau.
             return value if value > 0 else min(value, -_NOT_ZERO)
 
-        low, high = 0.0, min(1.0, self.upper / 2)
+        low, high = rejected, min(1.0, self.upper / 2)
+        step = 2.0
+        if rejected > 0:
+            step = 1 + _CLOSE
+            high = min(rejected * step, 0.5 * (rejected + self.upper))
         for _ in range(_MAX_DOUBLINGS):
             if at(high) > 0:
                 break
-            low, high = high, 2 * high if math.isinf(self.upper) else 0.5 * (high + self.upper)
+            low, high = high, step * high if math.isinf(self.upper) else 0.5 * (high + self.upper)
+            step = min(2.0, step**2)
         else:
             raise ArithmeticError(f"no member of the family {self} is accepted, although its limit is")
         while low == 0 and high > _SMALLEST:
@@ -133,9 +143,9 @@ class Family:
         if low == 0:
             return low
         root = float(brentq(at, low, high, xtol=resolution * low, rtol=resolution))
-        step = resolution * root
+        back = resolution * root
         while root > low and at(root) > 0:
-            root, step = max(low, root - step), 2 * step
+            root, back = max(low, root - back), 2 * back
         return root
 
     def at_epsilon(self, epsilon: float, delta: float) -> Claim:

@@ -1,7 +1,5 @@
 """The Gaussian mechanism: N(0, 1) against N(μ, 1)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

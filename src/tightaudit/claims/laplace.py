@@ -1,7 +1,5 @@
 """The Laplace mechanism: Lap(0, 1) against Lap(μ, 1)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A claim given by its privacy loss distribution, as an accountant would hand it over."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

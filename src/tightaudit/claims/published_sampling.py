@@ -1,7 +1,5 @@
 """A Gaussian mechanism that runs with probability q for everyone at once, and says whether it did."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """One step of DP-SGD: the Gaussian mechanism on a record that takes part with probability q."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

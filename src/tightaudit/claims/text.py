@@ -1,7 +1,5 @@
 """Claims and families from their text form: wherever one is expected, its text will do."""
 
-from __future__ import annotations
-
 from tightaudit.claims.base import CLAIMS, Claim
 from tightaudit.claims.family import Family
 from tightaudit.support.errors import InputError
@@ -10,7 +8,9 @@ from tightaudit.support.notation import Call, parse
 WHOLE = "a claim with all its parameters"
 
 
-def as_claim(given: Claim | Family | str, *, argument: str = "claim", delta: float | None = None) -> Claim:
+def as_claim(
+    given: Claim | Family | Call | str, *, argument: str = "claim", delta: float | None = None
+) -> Claim:
     """A claim as it is, or read from its text.
 
     `delta` fills in the δ of `approx-dp` where the text leaves it out; `argument` is what errors call it.
@@ -18,12 +18,16 @@ def as_claim(given: Claim | Family | str, *, argument: str = "claim", delta: flo
     >>> as_claim("gaussian(mu=1)")
     Gaussian(mu=1.0)
     """
-    read = read_call(parse(argument, given), delta) if isinstance(given, str) else given
-    if isinstance(read, Family):
-        raise InputError(argument, str(given), f"{WHOLE}; {read.parameter} is missing")
-    if not isinstance(read, Claim):
-        raise InputError(argument, read, f"{WHOLE}, such as 'gaussian(mu=1)'")
-    return read
+    if isinstance(given, str | Call):
+        claim, parameters, missing = _read(given, argument, delta)
+        if missing:
+            raise InputError(argument, str(given), f"{WHOLE}; missing: {' and '.join(missing)}")
+        return claim(**parameters)
+    if isinstance(given, Family):
+        raise InputError(argument, str(given), f"{WHOLE}; missing: {given.parameter}")
+    if not isinstance(given, Claim):
+        raise InputError(argument, given, f"{WHOLE}, such as 'gaussian(mu=1)'")
+    return given
 
 
 def as_family(given: Claim | Family | str, *, argument: str = "family", delta: float | None = None) -> Family:
@@ -32,21 +36,24 @@ def as_family(given: Claim | Family | str, *, argument: str = "family", delta: f
     >>> as_family("subsampled-gaussian(q=0.5)").parameter, str(as_family("approx-dp", delta=1e-5))
     ('mu', 'approx-dp(delta=1e-05)')
     """
-    read = read_call(parse(argument, given), delta) if isinstance(given, str) else given
-    if not isinstance(read, Family):
-        raise InputError(argument, str(read), "a family: a claim with one parameter left out")
-    return read
+    if isinstance(given, str):
+        claim, parameters, missing = _read(given, argument, delta)
+        if len(missing) > 1:
+            raise InputError(argument, given, f"a value for all but one of {' and '.join(missing)}")
+        if missing:
+            return claim.family(**parameters)
+    if not isinstance(given, Family):
+        raise InputError(argument, str(given), "a family: a claim with one parameter left out")
+    return given
 
 
-def read_call(call: Call, delta: float | None = None) -> Claim | Family:
-    """The claim or family that a parsed call names."""
-    claim = CLAIMS.named(call.name, call.source.label)
+def _read(
+    given: str | Call, argument: str, delta: float | None
+) -> tuple[type[Claim], dict[str, float], list[str]]:
+    """The claim that a text names, the parameters it gives, and the names of those it leaves out."""
+    call = given if isinstance(given, Call) else parse(argument, given)
+    claim = CLAIMS.named(call.name, argument)
     parameters = call.numbers(claim.parameter_names)
     if delta is not None and "delta" in claim.parameter_names:
         parameters.setdefault("delta", delta)
-    missing = [name for name in claim.parameter_names if name not in parameters]
-    if not missing:
-        return claim(**parameters)
-    if len(missing) > 1:
-        raise InputError(call.source.label, call.source.text, f"values for {' and '.join(missing)} too")
-    return claim.family(**parameters)
+    return claim, parameters, [name for name in claim.parameter_names if name not in parameters]

@@ -1,7 +1,5 @@
 """The list of commands; each is imported when it is called."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -67,5 +65,6 @@ def start(
 ) -> None:
     if version:
         print(f"tightaudit {__version__}")
-    elif context.invoked_subcommand is None:
+        raise typer.Exit
+    if context.invoked_subcommand is None:
         print(context.get_help())

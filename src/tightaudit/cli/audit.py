@@ -84,7 +84,9 @@ class GuessingOptions:
 
     guessing: Annotated[
         str | None,
-        typer.Option(help="two-sided, one-sided or threshold; by default as the run says, else two-sided."),
+        typer.Option(
+            help="two-sided, one-sided or threshold; by default threshold if there is one, else two-sided."
+        ),
     ] = None
     threshold: Annotated[float | None, measuring("Threshold of the scores, fixed in advance.")] = None
     seed: Annotated[int, counting("Seed of the order of ties.")] = 0
@@ -93,10 +95,11 @@ class GuessingOptions:
         """As given; where nothing is, as the run says."""
         from tightaudit.evidence.counts import Guessing
 
-        threshold = run.threshold if self.threshold is None else self.threshold
-        rule = self.guessing or ("two-sided" if threshold is None else "threshold")
-        needed = rule == "threshold" or self.threshold is not None
-        return Guessing(cast("Rule", rule), threshold if needed else None, self.seed)
+        if self.guessing is None and self.threshold is None:
+            return replace(run.guessing, seed=self.seed)
+        rule = self.guessing or "threshold"
+        known = run.threshold if rule == "threshold" and self.threshold is None else self.threshold
+        return Guessing(cast("Rule", rule), known, self.seed)
 
 
 @dataclass(frozen=True)
@@ -132,9 +135,10 @@ def audit(
     """
     from tightaudit.auditing.audit import audit as audit_run
 
-    inputs = [Path(path).resolve() for path in (source.file, source.members) if path is not None]
-    if output.html is not None and Path(output.html).resolve() in inputs:
-        raise InputError("html", output.html, "a file other than the scores")
+    if output.html is not None:
+        inputs = [path for path in (source.file, source.members) if path is not None]
+        if Path(output.html).resolve() in [Path(path).resolve() for path in inputs]:
+            raise InputError("html", output.html, "a file other than the scores")
     run = source.run()
     nothing_claimed = asked.claim is None and asked.claim_epsilon is None and run.claim is None
     if output.fail_on_violation and nothing_claimed:

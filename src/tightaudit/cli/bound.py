@@ -1,7 +1,5 @@
 """`tightaudit bound`: a lower bound from counts."""
 
-from __future__ import annotations
-
 from tightaudit.cli.options import AsJson, Confidence, Counts, Delta, Family, MethodOptions
 from tightaudit.cli.output import print_json, print_notes
 

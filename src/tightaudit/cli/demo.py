@@ -1,7 +1,5 @@
 """`tightaudit demo`: train a small network with DP-SGD, audit it, and see."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -39,7 +37,7 @@ def demo(
         from tightaudit.paper.trainings.training import Recipe, train
     from tightaudit.auditing.audit import audit
     from tightaudit.render.terminal.audit import audit_view
-    from tightaudit.render.wording import shown_epsilon
+    from tightaudit.render.wording import rounded_down
 
     images = load("digits")
     recipe = Recipe(steps=STEPS, canaries=CANARIES, seed=seed)
@@ -69,11 +67,10 @@ def demo(
             }
         )
         return
-    assert report.headline is not None
     print_view(
         audit_view(report),
         f"\naccountant (Opacus): ε = {trained.accountant_epsilon:.3f} at δ = {DELTA:g}.   "
-        f"audit: ε ≥ {shown_epsilon(report.headline.bound)}.",
+        f"audit: {'none' if report.epsilon is None else f'ε ≥ {rounded_down(report.epsilon)}'}.",
         f"The network labels {100 * trained.accuracy:.0f}% of the test digits correctly; training took "
         f"{trained.seconds:.0f} s. The report is in {Path(html)}.",
     )

@@ -1,7 +1,5 @@
 """The way in: runs a command and turns what goes wrong into one line and an exit code."""
 
-from __future__ import annotations
-
 import io
 import sys
 import warnings

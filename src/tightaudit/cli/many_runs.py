@@ -1,7 +1,5 @@
 """`tightaudit many-runs`: the classics with one guess per run."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from tightaudit.cli.options import AsJson, Confidence, Delta, counting

@@ -4,8 +4,6 @@ Typer wants a function with one parameter per option. `flat` makes it from a com
 `Command` fills in the names of claims, methods and mechanisms when help is printed, not before.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass

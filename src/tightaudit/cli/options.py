@@ -75,10 +75,10 @@ class Counts:
         from tightaudit.evidence.counts import Evidence, WeightedCount
 
         for name, value in (("released", self.released), ("errors", self.errors)):
-            if (value is None) == (self.statistic is None):
-                raise InputError(
-                    name, value, "a count, or --statistic in the place of --released and --errors"
-                )
+            if self.statistic is not None and value is not None:
+                raise InputError(name, value, "nothing beside --statistic, which takes its place")
+            if self.statistic is None and value is None:
+                raise InputError(name, None, "a count, or --strata and --statistic")
         if self.statistic is not None:
             return WeightedCount(self.n, self.statistic)
         return Evidence(self.n, self.released or 0, self.errors or 0)
@@ -111,7 +111,8 @@ class MethodOptions:
         known = kind().options
         for name in options:
             if name not in known:
-                raise InputError(name, options[name], f"a method with this option, not {self.method}")
+                methods = ", ".join(each for each in METHODS if name in METHODS[each]().options)
+                raise InputError(name, options[name], f"method {methods}, the only one with this option")
         return kind(**options)
 
 

@@ -1,7 +1,5 @@
 """`tightaudit pvalue`: test one claim with counts."""
 
-from __future__ import annotations
-
 from tightaudit.cli.options import AsJson, Claim, Counts, MethodOptions
 from tightaudit.cli.output import print_json, print_notes
 
@@ -24,7 +22,7 @@ def pvalue(counts: Counts, claim: Claim, chosen: MethodOptions, as_json: AsJson 
     from tightaudit.render.wording import independence_condition
 
     evidence, tested = counts.evidence(), as_claim(claim)
-    test = Test.of(chosen.configured(), evidence, tested)
+    test = Test.of(chosen.configured(), evidence, lambda: tested)
     result = test.p_value(tested, test.statistic(evidence))
     released = test.counts(evidence)["released"]
     mean = None if released is None else expected_errors(tested, n=counts.n, released=released)

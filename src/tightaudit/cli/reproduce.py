@@ -1,7 +1,5 @@
 """`tightaudit reproduce`: the figures of the paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

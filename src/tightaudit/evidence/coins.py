@@ -1,7 +1,5 @@
 """Secret coins: which canaries are in."""
 
-from __future__ import annotations
-
 import secrets
 from dataclasses import dataclass
 

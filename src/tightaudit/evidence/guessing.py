@@ -7,8 +7,6 @@ recorded seed, in a stream of their own: using one seed for the coins and for th
 ties depend on the coins.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

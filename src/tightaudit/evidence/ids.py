@@ -1,7 +1,5 @@
 """Canary ids: what may be one, and pairing scores with secret bits by them whatever the order of a file."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, TypeAlias
 

@@ -14,8 +14,6 @@ The file is an uncompressed NPZ with the arrays `score` (float64), `member` (boo
 Nothing in it is pickled, and nothing is unpickled when it is read.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from os import PathLike
@@ -27,6 +25,7 @@ from numpy.typing import NDArray
 from tightaudit.claims.base import CLAIMS, Claim
 from tightaudit.claims.family import Family
 from tightaudit.claims.text import as_claim, as_family
+from tightaudit.evidence.counts import Guessing
 from tightaudit.evidence.ids import require_unique, text_or_integers
 from tightaudit.support import checks
 from tightaudit.support.checks import BoolArray, FloatArray
@@ -34,6 +33,7 @@ from tightaudit.support.errors import InputError, Place
 from tightaudit.support.writing import replacing
 
 FORMAT = "tightaudit.run/1"
+_KNOWN = ("independent", "claim", "family", "threshold", "seed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Run:
         if self.threshold is not None:
             checked["threshold"] = checks.number(self._label("threshold"), self.threshold)
         if self.seed is not None:
-            checked["seed"] = checks.seed(self.seed)
+            checked["seed"] = checks.seed(self.seed, self._label("seed"))
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -95,6 +95,11 @@ class Run:
     def n(self) -> int:
         """The number of canaries."""
         return int(self.scores.size)
+
+    @property
+    def guessing(self) -> Guessing:
+        """How its bits are guessed: by its threshold if it has one, else from both ends."""
+        return Guessing() if self.threshold is None else Guessing("threshold", self.threshold)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything the run knows to one file, which `read_run` reads.
@@ -152,8 +157,11 @@ def known_from_header(text: str, source: str) -> dict[str, Any]:
         raise InputError(place, text, "a JSON object") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise InputError(place, text, f"a JSON object with format {FORMAT!r}")
-    known: dict[str, Any] = {key: header[key] for key in ("threshold", "seed") if header.get(key) is not None}
+    unknown = [key for key in header if key not in ("format", "version", *_KNOWN)]
+    if unknown:
+        raise InputError(place, unknown[0], f"{', '.join(_KNOWN)} and nothing else")
+    known: dict[str, Any] = {key: header.get(key) for key in _KNOWN}
     for key, read in (("claim", as_claim), ("family", as_family)):
-        if header.get(key) is not None:
-            known[key] = read(header[key], argument=Place(f"{place}: {key}"))
+        if known[key] is not None:
+            known[key] = read(known[key], argument=Place(f"{place}: {key}"))
     return {**known, "independent": header.get("independent", False)}

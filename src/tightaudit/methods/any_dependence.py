@@ -10,15 +10,14 @@ Everything left out of the program below (values of ε, terms of the sums, count
 so that the p-value can only rise.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import isotonic_regression, linprog
 from scipy.sparse import coo_array
 
 from tightaudit.claims.base import Claim
+from tightaudit.claims.family import Family
 from tightaudit.evidence.counts import Evidence
 from tightaudit.methods.base import METHODS, Assumptions, Method, in_normal_quantiles
 from tightaudit.methods.exact import Exact
@@ -32,11 +31,15 @@ LARGEST_PROGRAM = 4000
 AUDIT_PROGRAM, QUICK_PROGRAM = 1000, 400
 """The same for one row of an audit, and where several programs share its time."""
 _COARSE, _FINE = 16, 48
+_GUESSED = 160
+"""Released guesses of the small program that guesses the losses."""
+_SMALL = 0.01
+"""P-values below which they have to be known better."""
+_MOST_PROGRAMS, _NEAR = 6, 2e-4
 _BAND = 1.5
 _MANY_PIECES = 40
 _TOLERANCE = 1e-10
 _IRRELEVANT = 1e-3
-_BoolTable = np.ndarray[tuple[int, int], np.dtype[np.bool_]]
 
 
 @METHODS.register
@@ -59,6 +62,10 @@ class AnyDependence(Method):
 
     def __post_init__(self) -> None:
         checks.count("largest_program", self.largest_program)
+
+    @property
+    def quick(self) -> FdpRecursion:
+        return FdpRecursion()
 
     def p_value(self, claim: Claim, evidence: Evidence) -> float:
         recursion, independent = FdpRecursion().p_value(claim, evidence), Exact().p_value(claim, evidence)
@@ -86,39 +93,97 @@ class AnyDependence(Method):
             "of fdp-recursion and steinke was taken, both valid under any dependence"
         )
 
+    def last_rejected(self, family: Family, evidence: Evidence, level: float) -> float:
+        """The largest leak that is rejected, from two or three programs.
+
+        A program's dual solution bounds the p-value of every claim. So where it crosses the level is a valid
+        bound, and the place to solve the next one, until the crossing stays where it is.
+        """
+        recursion = FdpRecursion()
+        if not self._solvable(evidence) or recursion.excess(family.most_private, evidence, level) > 0:
+            return super().last_rejected(family, evidence, level)
+        leak = recursion.last_rejected(family, evidence, level)
+        if family.leaking(leak).curve_kinks.size:
+            # A dual stands on the kinks of its claim, and says little about one with kinks elsewhere.
+            return super().last_rejected(family, evidence, level)
+        duals: list[_Dual] = []
+
+        def excess(claim: Claim) -> float:
+            p = min(dual.p_value(claim, evidence.n) for dual in duals)
+            return in_normal_quantiles(min(max(p, 0.0), 1.0), level)
+
+        for _ in range(_MOST_PROGRAMS):
+            claim = family.leaking(leak)
+            duals.append(_solved(claim, evidence, recursion.p_value(claim, evidence)))
+            if excess(claim) > 0:
+                break
+            crossing = family.last_rejected(excess, self.resolution, rejected=leak)
+            near = crossing <= leak * (1 + _NEAR)
+            leak = crossing
+            if near:
+                break
+        return leak
+
+    def _solvable(self, evidence: Evidence) -> bool:
+        """Whether the program is small enough, and has anything to say."""
+        return evidence.released <= self.largest_program and evidence.errors < evidence.released
+
     def _between(self, independent: float, recursion: float, claim: Claim, evidence: Evidence) -> float:
         """The program's value between the p-values of `exact` and of the other valid methods."""
         others = min(recursion, Steinke().p_value(claim, evidence))
-        too_large = evidence.released > self.largest_program
-        if too_large or others == 0 or evidence.errors == evidence.released:
+        if others == 0 or not self._solvable(evidence):
             return others
+        value = _solved(claim, evidence, others).p_value(claim, evidence.n)
         # The solver works to a tolerance; the exact law of independent outcomes is a floor without.
-        return min(others, max(independent, _largest_probability(claim, evidence, others)))
+        return min(others, max(independent, value))
 
 
-def _largest_probability(claim: Claim, evidence: Evidence, at_most: float) -> float:
+@dataclass(frozen=True)
+class _Dual:
+    """A solution of the dual program, whose feasible set does not contain the claim.
+
+    `rest` + n·Σ weight·δ(ε) is an upper bound on the p-value of *every* claim, and the optimal one for the
+    claim it was found for.
+    """
+
+    epsilons: FloatArray
+    weights: FloatArray
+    rest: float
+
+    def p_value(self, claim: Claim, n: float) -> float:
+        return self.rest + n * float(self.weights @ np.asarray(claim.symmetric_delta(self.epsilons)))
+
+
+def _solved(claim: Claim, evidence: Evidence, at_most: float, guessed: int = _GUESSED) -> _Dual:
+    """The dual that is best for a claim whose p-value is known to be at most this.
+
+    First on a coarse grid of ε, for the losses of the optimal law; those are about the same functions of k/r
+    whatever r is, unless the p-value is small, so that a program of `guessed` released guesses will do. Then
+    on a finer grid, where a term needs its positive part only near its own loss: further down it is its
+    linear self, further up it is 0. Wherever the losses were guessed wrongly the program is only looser.
+    """
     n, r, u = evidence.n, evidence.released, evidence.errors
-    epsilons = _grid(claim, n, (r - u) * at_most, _COARSE)
-    # Past r/2 errors guesses are worse than coins; u errors come from not far below u.
-    low = max(0, int(u - 8 * np.sqrt(u + 1)) - 4)
-    high = min(r, int(max(r / 2, u) + 4 * np.sqrt(r)) + 4)
-    program = _Program(n, r, u, low, high)
-    everything = np.ones((epsilons.size, high - low), dtype=np.bool_)
-    value, law = program.solve(claim, epsilons, slack=everything, linear=~everything)
+    program = _Program(n, r, u)
     if _few_pieces(claim):
-        return value
-    # On a finer grid of ε a term needs its positive part only near its own loss: further down it is its
-    # linear self, further up it is 0. Wherever the losses were guessed wrongly the program is only looser.
-    losses = program.smoothed_losses(law)
-    if losses is None:
-        return value
-    finer = _grid(claim, n, (r - u) * value, _FINE)[:, None]
-    band = _BAND * (epsilons[1] - epsilons[0])
-    slack, linear = np.abs(finer - losses) <= band, finer < losses - band
-    return min(value, program.solve(claim, finer[:, 0], slack=slack, linear=linear)[0])
+        return program.solve(claim, _grid(claim, n, 1.0, _COARSE))[0]
+    scale = min(1.0, guessed / r)
+    small = program if scale == 1 else _Program(scale * n, guessed, min(round(scale * u), guessed - 1))
+    coarse = _grid(claim, small.n, (small.r - small.u) * at_most, _COARSE)
+    dual, law = small.solve(claim, coarse)
+    losses = small.smoothed_losses(law)
+    if losses is not None:
+        losses = np.interp((program.k + 0.5) / r, (small.k + 0.5) / small.r, losses)
+        most = at_most if scale < 1 else dual.p_value(claim, n)
+        finer = _grid(claim, n, (r - u) * most, _FINE)
+        fine = program.solve(claim, finer, losses, _BAND * (coarse[1] - coarse[0]))[0]
+        if scale == 1:
+            return min(dual, fine, key=lambda found: found.p_value(claim, n))
+        if fine.p_value(claim, n) > _SMALL:
+            return fine
+    return dual if scale == 1 else _solved(claim, evidence, at_most, guessed=r)
 
 
-def _grid(claim: Claim, n: int, scale: float, points: int) -> FloatArray:
+def _grid(claim: Claim, n: float, scale: float, points: int) -> FloatArray:
     """Values of ε from 0 to where n·δ(ε) no longer matters beside `scale`, kinks of the curve among them.
 
     The sums are convex in z = e^ε, so where δ is linear in z its ends are enough.
@@ -148,9 +213,12 @@ class _Program:
     the sum of their positive parts, with every k there taken as low-1.
     """
 
-    def __init__(self, n: int, r: int, u: int, low: int, high: int) -> None:
-        self.n, self.r, self.u, self.low, self.high = n, r, u, low, high
-        self.k = np.arange(low, high)
+    def __init__(self, n: float, r: int, u: int) -> None:
+        self.n, self.r, self.u = n, r, u
+        # Past r/2 errors guesses are worse than coins; u errors come from not far below u.
+        self.low = max(0, int(u - 8 * np.sqrt(u + 1)) - 4)
+        self.high = min(r, int(max(r / 2, u) + 4 * np.sqrt(r)) + 4)
+        self.k = np.arange(self.low, self.high)
 
     def smoothed_losses(self, law: FloatArray) -> FloatArray | None:
         """The losses ln((r-k)·q_k / ((k+1)·q_{k+1})) of a solution, made to rise up to u and fall after it.
@@ -174,9 +242,16 @@ class _Program:
         return np.concatenate([rising, falling])
 
     def solve(
-        self, claim: Claim, epsilons: FloatArray, *, slack: _BoolTable, linear: _BoolTable
-    ) -> tuple[float, FloatArray]:
-        """The optimal value and the law q_low … q_high that attains it."""
+        self, claim: Claim, epsilons: FloatArray, losses: FloatArray | None = None, band: float = 0.0
+    ) -> tuple[_Dual, FloatArray]:
+        """The optimal dual, and the law q_low … q_high that attains its value.
+
+        Terms have their positive parts everywhere, or only where ε is within the band around their losses.
+        """
+        slack = np.ones((epsilons.size, self.k.size), dtype=np.bool_)
+        linear = ~slack
+        if losses is not None:
+            slack, linear = np.abs(epsilons[:, None] - losses) <= band, epsilons[:, None] < losses - band
         n, r, low = self.n, self.r, self.low
         counts = self.high - low + 2
         row_of, term = np.nonzero(slack)
@@ -232,7 +307,10 @@ class _Program:
         )
         if result.status != 0:
             raise ArithmeticError(f"the linear program of any-dependence was not solved: {result.message}")
+        prices = -result.ineqlin.marginals[slacks : slacks + epsilons.size] * shrink
+        dual = _Dual(epsilons, prices, -float(result.eqlin.marginals[0]))
         # By weak duality the dual value bounds the optimum from above, the primal one from below; a
         # solver's tolerance may put either on the wrong side.
-        dual = -float(bounds_above @ result.ineqlin.marginals + result.eqlin.marginals[0])
-        return max(float(-result.fun), dual) + 10 * _TOLERANCE, np.asarray(result.x[1:counts])
+        short = max(0.0, float(-result.fun) - dual.p_value(claim, n))
+        rounded = replace(dual, rest=dual.rest + short + 10 * _TOLERANCE)
+        return rounded, np.asarray(result.x[1:counts])

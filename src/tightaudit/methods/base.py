@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from scipy.special import ndtri
 
 from tightaudit.claims.base import Claim
-from tightaudit.claims.family import RESOLUTION
+from tightaudit.claims.family import RESOLUTION, Family
 from tightaudit.claims.text import as_claim
 from tightaudit.evidence.counts import Evidence, WeightedCount
 from tightaudit.support.errors import InputError
@@ -52,6 +53,8 @@ class Method(ABC):
     """How finely a family's parameter is worth searching, relative to itself."""
     releases_all: ClassVar[bool] = False
     """Whether the method needs every guess released."""
+    open: bool = False
+    """Whether options are still to be fixed."""
     weighted: ClassVar[bool] = False
     """Whether its statistic is another number than that of the errors among the released."""
 
@@ -67,6 +70,10 @@ class Method(ABC):
         """
         return in_normal_quantiles(self.p_value(claim, evidence), level)
 
+    def last_rejected(self, family: Family, evidence: Evidence, level: float) -> float:
+        """The largest leak among a family that is rejected, where both kinds are among its limits."""
+        return family.last_rejected(lambda claim: self.excess(claim, evidence, level), self.resolution)
+
     def fixed(self, n: int, typical: Claim) -> Method:  # noqa: ARG002
         """The method with every option fixed, for n guesses about a mechanism like the typical claim."""
         return self
@@ -75,6 +82,11 @@ class Method(ABC):
     def stand_in(self) -> Method:
         """A quick method with the same beliefs, to compare numbers of released guesses with."""
         return as_method("exact" if self.assumes.independent_outcomes else "fdp-recursion")
+
+    @property
+    def quick(self) -> Method:
+        """The method where many bounds are wanted at once: itself, unless it takes seconds."""
+        return self
 
     def statistic(self, evidence: AnyEvidence) -> int:
         """What the p-value grows with: the number of errors."""
@@ -116,7 +128,7 @@ class Test:
     """A method whose options are fixed, for n guesses of which some are released: a statistic and its tail.
 
     >>> import tightaudit as ta
-    >>> test = Test.of("exact", ta.Evidence(1000, 200, 15), ta.Gaussian(1.0))
+    >>> test = Test(ta.Exact(), n=1000, released=200)
     >>> round(test.p_value(ta.Gaussian(1.0), 15), 6)
     0.009153
     """
@@ -128,9 +140,12 @@ class Test:
     released: int
 
     @classmethod
-    def of(cls, method: str | Method, evidence: AnyEvidence, typical: Claim) -> Test:
-        """The test for evidence at hand, options fixed for a typical claim."""
-        fixed = as_method(method).fixed(evidence.n, typical)
+    def of(cls, method: str | Method, evidence: AnyEvidence, typical: Callable[[], Claim]) -> Test:
+        """The test for evidence at hand, options fixed for a typical claim, which is asked for if needed."""
+        if not isinstance(evidence, AnyEvidence):
+            raise InputError("evidence", evidence, "what ta.release returns, or ta.Evidence from counts")
+        chosen = as_method(method)
+        fixed = chosen.fixed(evidence.n, typical()) if chosen.open else chosen
         return cls(fixed, evidence.n, evidence.released if isinstance(evidence, Evidence) else evidence.n)
 
     def statistic(self, evidence: AnyEvidence) -> int:
@@ -144,6 +159,10 @@ class Test:
     def excess(self, claim: Claim, statistic: int, level: float) -> float:
         """How far the p-value is above the level; not positive means rejected."""
         return self.method.excess(claim, self.evidence(statistic), level)
+
+    def last_rejected(self, family: Family, statistic: int, level: float) -> float:
+        """The largest leak among a family that is rejected."""
+        return self.method.last_rejected(family, self.evidence(statistic), level)
 
     def evidence(self, statistic: int) -> Any:
         """Evidence with this statistic."""
@@ -217,8 +236,6 @@ def p_value(evidence: AnyEvidence, claim: Claim | str, *, method: str | Method =
     >>> round(ta.p_value(evidence, "gaussian(mu=1)"), 6)
     0.009153
     """
-    if not isinstance(evidence, AnyEvidence):
-        raise InputError("evidence", evidence, "what ta.release returns, or ta.Evidence from counts")
     tested = as_claim(claim)
-    test = Test.of(method, evidence, tested)
+    test = Test.of(method, evidence, lambda: tested)
     return test.p_value(tested, test.statistic(evidence))

@@ -1,7 +1,5 @@
 """All guesses released, outcomes independent: a plain binomial tail."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

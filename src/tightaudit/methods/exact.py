@@ -10,8 +10,6 @@ The integral is taken on panels that are narrow on both scales, that of v and th
 so its cost does not grow with n or r.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

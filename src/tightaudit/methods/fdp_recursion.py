@@ -1,7 +1,5 @@
 """Mahloujifar, Melis and Chaudhuri's recursion: valid for any trade-off function under any dependence."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

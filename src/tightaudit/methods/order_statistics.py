@@ -4,8 +4,6 @@ The guess of rank j (1 is the most confident) is wrong with probability v_j = E[
 The v_j vary smoothly with j, so sums over all released ranks are taken from a few hundred of them.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

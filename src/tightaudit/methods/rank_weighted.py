@@ -64,8 +64,8 @@ class RankWeighted(Method):
         return self if self.strata else RankWeighted(*best_strata(checks.count("n", n, minimum=1), typical))
 
     @property
-    def stand_in(self) -> RankWeighted:
-        return self
+    def open(self) -> bool:  # type: ignore[override]
+        return not self.strata
 
     def statistic(self, evidence: AnyEvidence) -> int:
         """Σ weight·errors of evidence that keeps its errors by rank, or of which it is known."""

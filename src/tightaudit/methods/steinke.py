@@ -1,7 +1,5 @@
 """Steinke, Nasr and Jagielski's bound: valid for (ε, δ)-DP under any dependence between canaries."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ ln(a/b). There the density is log-concave and analytic up to both ends, and near
 two large numbers are subtracted.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

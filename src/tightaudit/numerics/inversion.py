@@ -1,7 +1,5 @@
 """Inverse of a monotone function at many points at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -3,8 +3,6 @@
 What each row of the table of beliefs can expect is forecast; only the number of canaries is searched for.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

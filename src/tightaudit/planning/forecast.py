@@ -5,8 +5,6 @@ that does not believe in independence still meets a mechanism that has it. The b
 so its spread is that of the count, and power is the probability of a count at most the critical one.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -110,7 +108,7 @@ class Forecast:
     @cached_property
     def roughly(self) -> float:
         """About the bound to expect, quickly and if anything too low: no linear program is solved."""
-        quick = Test(self.method.stand_in, self.n, self.released)
+        quick = Test(self.method.quick, self.n, self.released)
         return replace(self, row=replace(self.row, tests=(quick,))).median
 
     @cached_property

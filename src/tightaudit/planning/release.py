@@ -6,8 +6,6 @@ give the largest bound if each count came out as expected. It depends on n, the 
 confidence, never on the errors, so it needs no correction. Trying several numbers does.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The expected bound of every row against the number of canaries."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from os import PathLike
 

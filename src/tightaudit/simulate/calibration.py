@@ -1,7 +1,5 @@
 """How often a method rejects a true claim: repeated audits of a mechanism whose privacy is known."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +49,7 @@ class Audits:
     def __post_init__(self) -> None:
         checks.count("n", self.n, minimum=1)
         object.__setattr__(self, "released", as_release(self.released))
-        checks.count("repetitions", self.times, minimum=1)
+        checks.count("times", self.times, minimum=1)
         checks.seed(self.seed)
         if self.table and self.methods is not None:
             raise InputError("methods", self.methods, "none with the table, whose rows have theirs")
@@ -178,6 +176,8 @@ def calibrate(
     tested = audited.claim if claim is None else as_claim(claim)
     if workers != -1:
         checks.count("workers", workers, minimum=1)
+    if not levels:
+        raise InputError("levels", levels, "at least one level")
     for level in levels:
         checks.between("level", level)
     question = Question.of(
@@ -215,17 +215,10 @@ def calibrate(
     for level in levels:
         for row, column in zip(rows, columns, strict=True):
             hits = [statistics <= next(limits) for statistics in column]
-            rejections.append(
-                Rejections(
-                    row.method.name,
-                    level,
-                    int(np.count_nonzero(np.any(hits, axis=0))),
-                    audits.times,
-                    row.method.assumes.independent_outcomes,
-                    row.counts,
-                    row.beliefs if audits.table else None,
-                )
-            )
+            rejected = int(np.count_nonzero(np.any(hits, axis=0)))
+            name, assumed = row.method.name, row.method.assumes.independent_outcomes
+            beliefs = row.beliefs if audits.table else None
+            rejections.append(Rejections(name, level, rejected, audits.times, assumed, row.counts, beliefs))
     means: list[MeanBound] = []
     if searched:
         found = work.done(
@@ -289,5 +282,4 @@ def _largest_rejected(row: RowTest, test: Test, statistics: list[int], level: fl
 
 def _epsilon(row: RowTest, test: Test, statistic: int) -> float:
     """The ε of the bound; ∞ where the whole family is rejected, which is above every truth."""
-    confidence = 1 - row.share(1 - row.confidence)
-    return row.bound(test, test.evidence(statistic), confidence).size
+    return row.bound(test, test.evidence(statistic), row.shared_confidence).size

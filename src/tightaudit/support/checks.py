@@ -1,7 +1,5 @@
 """Checks at the door: each returns the value in the type the formulas need, or raises InputError."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable
@@ -68,9 +66,9 @@ def reason(name: str, value: object) -> bool | str:
     return flag(name, value)
 
 
-def seed(value: object) -> int:
+def seed(value: object, name: str = "seed") -> int:
     """A seed: an integer from 0 to 2^128."""
-    return count("seed", value, maximum=2**128)
+    return count(name, value, maximum=2**128)
 
 
 def number(name: str, value: object, expected: str = "a finite number") -> float:

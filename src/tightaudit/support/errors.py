@@ -1,7 +1,5 @@
 """The exception a caller has to know: something handed in, or the file it was in, is not usable."""
 
-from __future__ import annotations
-
 
 class Place(str):
     """Where in a file something stands, in the place of an argument's name.

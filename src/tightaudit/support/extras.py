@@ -1,7 +1,5 @@
 """The one way in which an optional package is asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

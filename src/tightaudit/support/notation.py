@@ -1,4 +1,4 @@
-"""The text form of claims, families and mechanisms, as the command line takes it: `gaussian(mu=1)`.
+"""The text form of claims, families and mechanisms, as people write it: `gaussian(mu=1)`.
 
 call     = name [ "(" [ argument { "," argument } ] ")" ]
 argument = name "=" ( number | call )
@@ -36,6 +36,9 @@ class Call:
     source: Source
     name: str
     arguments: dict[str, Argument]
+
+    def __str__(self) -> str:
+        return self.name
 
     def require_known(self, known: tuple[str, ...]) -> None:
         """Raise at the first argument whose name is not known."""
@@ -153,7 +156,7 @@ class _Parser:
 
 
 def text_form(name: str, parameters: dict[str, float]) -> str:
-    """A claim or family as the command line spells it.
+    """A claim or family as people write it.
 
     >>> text_form("approx-dp", {"epsilon": 1.0, "delta": 1e-5})
     'approx-dp(epsilon=1,delta=1e-05)'

@@ -6,8 +6,6 @@ name is asked for that is not known yet, or when all names are, so that importin
 a package that cannot be imported is named in a warning and left out.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import warnings

@@ -1,7 +1,5 @@
 """The least false-positive rate at each true-positive rate, from a channel known at many points."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable
 

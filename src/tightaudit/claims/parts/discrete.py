@@ -1,7 +1,5 @@
 """Claims made of finitely many privacy losses, whose trade-off function is made of straight pieces."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

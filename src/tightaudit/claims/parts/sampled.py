@@ -1,7 +1,5 @@
 """What claims about a Gaussian mechanism that runs at a sampling rate have in common."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What to plan for when the mechanism is not known, and what a claim says about a curve of another shape."""
 
-from __future__ import annotations
-
 from tightaudit.claims.approx_dp import ApproxDP
 from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family

@@ -1,7 +1,5 @@
 """Which columns of a file hold the scores, the bits and the ids, and what was found in them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

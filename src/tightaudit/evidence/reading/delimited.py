@@ -1,7 +1,5 @@
 """CSV and TSV: a line of column names, then one canary per line."""
 
-from __future__ import annotations
-
 import csv
 import math
 from array import array

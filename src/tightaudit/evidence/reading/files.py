@@ -1,7 +1,5 @@
 """One door for every file: the format by its name, or by its first bytes when it comes through a pipe."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -1,7 +1,5 @@
 """Data frames of pandas and polars, by what both can do: name their columns and give one as an array."""
 
-from __future__ import annotations
-
 from typing import Any, Protocol, TypeGuard
 
 from tightaudit.evidence.ids import text_or_integers

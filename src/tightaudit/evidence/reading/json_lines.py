@@ -1,7 +1,5 @@
 """JSON Lines: one object per line, one canary per object."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any, BinaryIO

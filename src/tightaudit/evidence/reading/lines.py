@@ -1,7 +1,5 @@
 """Text files line by line, without ever holding a line of any length."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import BinaryIO
 

@@ -1,7 +1,5 @@
 """NumPy's NPZ, a saved Run among them. Pickled objects in it are refused, never loaded."""
 
-from __future__ import annotations
-
 import zipfile
 import zlib
 from typing import Any, BinaryIO

@@ -1,7 +1,5 @@
 """Parquet, through pyarrow (the extra `io`)."""
 
-from __future__ import annotations
-
 from typing import Any, BinaryIO
 
 from numpy.typing import NDArray

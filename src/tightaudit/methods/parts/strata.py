@@ -7,8 +7,6 @@ The best weights maximise the signal-to-noise ratio among those that never incre
 the p-value would not hold for every scoring rule: a non-negative least-squares problem.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

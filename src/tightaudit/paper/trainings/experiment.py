@@ -4,8 +4,6 @@ The folder holds `<setup>.json` for each finished ε, with the canaries' scores 
 checkpoint of the training that is under way. A training that was killed goes on where it stopped.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator
@@ -17,7 +15,7 @@ from tightaudit.bounds.one_run import Bound, lower_bound
 from tightaudit.claims.approx_dp import ApproxDP
 from tightaudit.claims.family import Family
 from tightaudit.claims.gaussian import Gaussian
-from tightaudit.evidence.counts import Evidence, Guessing
+from tightaudit.evidence.counts import Evidence
 from tightaudit.evidence.guessing import release
 from tightaudit.evidence.run import Run
 from tightaudit.methods.rank_weighted import RankWeighted
@@ -99,7 +97,7 @@ class Experiment:
         """Every method on the same scores; the paper's and its peers' with a Gaussian curve too."""
         family = run.family
         assert family is not None
-        evidence = _guesses(run)
+        evidence = release(run.scores, run.members, released=run.n, guessing=run.guessing)
         families: dict[str, tuple[Family, ...]] = {
             "steinke": (ApproxDP.family(delta=self.delta),),
             "exact": (family,),
@@ -111,8 +109,3 @@ class Experiment:
 
     def _bound(self, evidence: Evidence, family: Family, method: str | RankWeighted) -> Bound:
         return lower_bound(evidence, family, delta=self.delta, confidence=self.confidence, method=method)
-
-
-def _guesses(run: Run) -> Evidence:
-    guessing = Guessing() if run.threshold is None else Guessing("threshold", run.threshold)
-    return release(run.scores, run.members, released=run.n, guessing=guessing)

@@ -1,7 +1,5 @@
 """Networks to audit: layers that Opacus can give a gradient per example, so no batch normalisation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -1,7 +1,5 @@
 """One training by DP-SGD with canaries in it, which survives being killed."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

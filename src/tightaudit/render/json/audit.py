@@ -1,7 +1,5 @@
 """An audit as plain values, complete and versioned; docs/audit-json.md says what each field is."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from os import PathLike

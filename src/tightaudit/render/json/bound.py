@@ -1,7 +1,5 @@
 """P-values and bounds as plain values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tightaudit

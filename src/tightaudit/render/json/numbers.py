@@ -1,7 +1,5 @@
 """Numbers that JSON has no word for."""
 
-from __future__ import annotations
-
 import math
 
 

@@ -1,7 +1,5 @@
 """A plan as plain values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import tightaudit

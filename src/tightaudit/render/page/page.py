@@ -1,7 +1,5 @@
 """An audit as one self-contained HTML page: no script, no network, everything from the user escaped."""
 
-from __future__ import annotations
-
 from os import PathLike
 
 import tightaudit

@@ -1,7 +1,5 @@
 """The pictures of an audit's page, drawn from the data in the report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A report has to follow the reader's colour scheme, which a picture from a plotti
 here are classes that the page's style sheet fills in. Every text passes through an XML library, escaped.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """An audit on the terminal: the verdict, the table of beliefs, and what to mind."""
 
-from __future__ import annotations
-
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table

@@ -1,7 +1,5 @@
 """What a calibration found, as tables."""
 
-from __future__ import annotations
-
 import math
 
 from rich.console import RenderableType

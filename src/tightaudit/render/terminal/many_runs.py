@@ -1,7 +1,5 @@
 """The classics from many runs, as a table."""
 
-from __future__ import annotations
-
 import math
 
 from rich.table import Table

@@ -1,7 +1,5 @@
 """A plan as a table."""
 
-from __future__ import annotations
-
 from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table

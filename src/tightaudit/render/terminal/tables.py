@@ -1,7 +1,5 @@
 """What tables on a terminal have in common."""
 
-from __future__ import annotations
-
 import io
 
 from rich.box import SIMPLE_HEAD

@@ -1,7 +1,5 @@
 """What every mechanism to audit is: secret bits in, one score per bit out, and a claim that is true."""
 
-from __future__ import annotations
-
 import inspect
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -9,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tightaudit.claims.base import Claim
-from tightaudit.claims.text import read_call
+from tightaudit.claims.text import as_claim
 from tightaudit.evidence.counts import Evidence, Guessing, Rule
 from tightaudit.evidence.guessing import release
 from tightaudit.support.checks import BoolArray, FloatArray
@@ -32,9 +30,9 @@ class Mechanism(ABC):
     """The text form of one such mechanism, which the tests try."""
 
     def __post_init__(self) -> None:
-        """Parameters that are the claim's too are checked by the claim."""
+        """Parameters that are the claim's too are checked by the claim, and kept as it keeps them."""
         for name, value in self.claim.parameters.items():
-            if name in self.keywords():
+            if name in self.keywords() and getattr(self, name) == value:
                 object.__setattr__(self, name, value)
 
     @classmethod
@@ -111,7 +109,7 @@ def as_mechanism(given: Mechanism | str) -> Mechanism:
     kind = MECHANISMS[call.name]
     call.require_known(kind.keywords())
     arguments: dict[str, Any] = {
-        key: read_call(argument.value) if isinstance(argument.value, Call) else argument.value
+        key: as_claim(argument.value, argument=key) if isinstance(argument.value, Call) else argument.value
         for key, argument in call.arguments.items()
     }
     missing = [name for name in kind.keywords() if name not in arguments]

@@ -10,6 +10,8 @@ from tightaudit.simulate.mechanisms.base import MECHANISMS, Mechanism
 from tightaudit.support.checks import BoolArray, FloatArray
 from tightaudit.support.errors import InputError
 
+_ROUNDING = 1e-9
+
 
 @MECHANISMS.register
 @dataclass(frozen=True, init=False)
@@ -29,7 +31,7 @@ class SharedScore(Mechanism):
 
     def __init__(self, claim: Claim) -> None:
         claim = as_claim(claim)
-        if not claim.symmetric:
+        if claim.asymmetry > _ROUNDING:
             raise InputError("claim", str(claim), "a claim that is symmetric in P and Q")
         object.__setattr__(self, "shared", claim)
 

@@ -1,7 +1,5 @@
 """Cells that simulate one audit and bound it by several methods on the same guesses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -72,7 +70,7 @@ class AuditCell(Cell):
         return found.size
 
     def _count(self, method: Method, family: Family) -> int:
-        if method.releases_all or method.name == "bits":
+        if method.releases_all:
             return self.n
         if method.name in _PLANNED:
             typical = typical_claim(None, family, self.delta)

@@ -3,8 +3,6 @@
 A cell draws its random numbers from a seed in its own setup, so every engine gives the same numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

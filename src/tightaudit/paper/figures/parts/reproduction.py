@@ -1,7 +1,5 @@
 """From figures to files: compute what is missing, then write picture and data of each figure."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Sequence

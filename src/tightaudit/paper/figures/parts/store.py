@@ -1,7 +1,5 @@
 """Where finished cells are kept: a file each, which appears only when it is complete."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
