@@ -35,7 +35,8 @@ _GUESSED = 160
 """Released guesses of the small program that guesses the losses."""
 _SMALL = 0.01
 """P-values below which they have to be known better."""
-_MOST_PROGRAMS, _NEAR = 6, 2e-4
+_MOST_PROGRAMS, _NEAR = 6, 1e-4
+"""Programs in a search, and how little a crossing may move, relatively, for it to be the last."""
 _BAND = 1.5
 _MANY_PIECES = 40
 _TOLERANCE = 1e-10
@@ -117,7 +118,7 @@ class AnyDependence(Method):
             duals.append(_solved(claim, evidence, recursion.p_value(claim, evidence)))
             if excess(claim) > 0:
                 break
-            crossing = family.last_rejected(excess, self.resolution, rejected=leak)
+            crossing = family.last_rejected(excess, _NEAR / 10, rejected=leak)
             near = crossing <= leak * (1 + _NEAR)
             leak = crossing
             if near:
