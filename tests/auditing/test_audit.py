@@ -293,3 +293,10 @@ def test_one_sided_guessing_releases_no_guess_that_must_be_wrong() -> None:
     )
     assert report.violated
     assert all(row.counts[0] <= 500 for row in report.rows)
+
+
+def test_a_family_in_other_words_is_the_one_the_run_knows() -> None:
+    run = ta.Run(*scores_of(2.0, n=300), family=ta.SubsampledGaussian.family(q=0.5))
+    for text in (None, "subsampled-gaussian(q=.5)"):
+        assert ta.audit(run, delta=DELTA, family=text).question.family_known
+    assert not ta.audit(run, delta=DELTA, family="gaussian").question.family_known

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from opacus import PrivacyEngine
+from opacus.optimizers import DPOptimizer
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -219,3 +220,36 @@ def test_detached_canaries_leave_the_optimizer_as_it_was() -> None:
     canaries.detach()
     setup.train(epochs=1)
     assert canaries.steps == 0
+
+
+def test_a_checkpoint_of_another_kind_changes_nothing() -> None:
+    canaries, other = Setup().canaries("before-clipping"), Setup().canaries(seed=99)
+    before = canaries.state_dict()
+    with pytest.raises(ta.InputError, match="insertion"):
+        canaries.load_state_dict(other.state_dict())
+    after = canaries.state_dict()
+    assert torch.equal(before["members"], after["members"])
+    assert torch.equal(before["coordinates"], after["coordinates"])
+
+
+def test_what_is_relied_on_inside_opacus() -> None:
+    """Names that Opacus does not promise: per-example gradients made flat, and the mark of those used."""
+    setup = Setup()
+    inputs, labels = setup.loader.dataset.tensors
+    setup.optimizer.zero_grad()
+    setup.criterion(setup.model(inputs), labels).backward()
+    parameter = setup.optimizer.params[0]
+    flat = setup.optimizer._get_flat_grad_sample(parameter)
+    assert flat.shape == (len(inputs), *parameter.shape)
+    setup.optimizer.clip_and_accumulate()
+    assert parameter.grad_sample._processed
+    assert parameter.summed_grad.shape == parameter.shape
+
+
+def test_an_optimizer_of_ones_own_is_welcome() -> None:
+    class Mine(DPOptimizer):  # type: ignore[misc]
+        pass
+
+    setup = Setup()
+    setup.optimizer.__class__ = Mine
+    assert setup.canaries().n == N

@@ -90,6 +90,8 @@ def test_bad_input(change: dict[str, Any], message: str) -> None:
         "[1]",
         '{"format": "tightaudit.run/99"}',
         '{"format": "tightaudit.run/1", "independent": 1}',
+        '{"format": "tightaudit.run/1", "shape": "gaussian"}',
+        '{"format": "tightaudit.run/1", "seed": -1}',
         '{"format": "tightaudit.run/1", "claim": "gaussian"}',
         '{"format": "tightaudit.run/1", "claim": 3}',
         '{"format": "tightaudit.run/1", "independent": ["x"]}',

@@ -14,6 +14,7 @@ from tests.conftest import SAMPLE_CLAIMS
 
 import tightaudit as ta
 from tightaudit.methods import any_dependence
+from tightaudit.methods.base import Method
 
 
 def plain_program(claim: ta.Claim, n: int, r: int, u: int, points: int) -> float:
@@ -131,3 +132,41 @@ def test_bound_lies_between_the_recursion_and_exact() -> None:
     parameter = bounds[1].parameter
     assert parameter is not None
     assert ta.p_value(evidence, ta.Gaussian(parameter), method="any-dependence") <= 0.05
+
+
+@pytest.mark.parametrize("found_for", [0.6, 1.0, 1.7])
+def test_one_dual_serves_every_claim(found_for: float) -> None:
+    """The value of a dual at another claim is never below that claim's own optimum, and equal at its own."""
+    evidence = ta.Evidence(400, 100, 14)
+    dual = any_dependence._solved(ta.Gaussian(found_for), evidence, 1.0)
+    others = [ta.Gaussian(mu) for mu in (0.3, 0.6, 1.0, 1.7)]
+    for claim in [*others, ta.Laplace(1.0), ta.SubsampledGaussian(1.0, 0.5), ta.ApproxDP(1.0, 0.01)]:
+        optimum = ta.p_value(evidence, claim, method="any-dependence")
+        assert dual.p_value(claim, evidence.n) >= optimum * (1 - 2e-3)
+    own = ta.Gaussian(found_for)
+    assert dual.p_value(own, 400) == pytest.approx(
+        ta.p_value(evidence, own, method="any-dependence"), rel=5e-3
+    )
+
+
+@pytest.mark.parametrize("family", ["gaussian", "subsampled-gaussian(q=0.5)", "published-sampling(q=0.3)"])
+def test_bounds_by_the_dual_are_those_of_a_program_for_every_claim(family: str) -> None:
+    searched, method = ta.as_family(family), ta.AnyDependence()
+    evidence = ta.Evidence(1000, 120, 9)
+    by_dual = method.last_rejected(searched, evidence, 0.05)
+    one_by_one = Method.last_rejected(method, searched, evidence, 0.05)
+    assert by_dual == pytest.approx(one_by_one, rel=5e-4)
+    assert method.p_value(searched.leaking(by_dual), evidence) <= 0.05 * 1.002
+
+
+@pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("share", [0.4, 0.8])
+def test_a_small_program_guesses_the_losses_of_a_large_one(mu: float, share: float) -> None:
+    """Against the program that works out its losses at full size."""
+    claim = ta.Gaussian(mu)
+    errors = int(share * ta.expected_errors(claim, n=1500, released=400))
+    evidence = ta.Evidence(1500, 400, errors)
+    guessed, whole = (
+        any_dependence._solved(claim, evidence, 1.0, guessed=size).p_value(claim, 1500) for size in (160, 400)
+    )
+    assert guessed == pytest.approx(whole, rel=5e-3)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
 import tightaudit as ta
-from tightaudit.simulate.mechanisms.base import MECHANISMS, as_mechanism
+from tightaudit.simulate.mechanisms.base import MECHANISMS, Mechanism, as_mechanism
+from tightaudit.support.checks import BoolArray, FloatArray
 
 EVERY = [MECHANISMS[name].example for name in MECHANISMS]
 
@@ -107,3 +109,24 @@ def test_bad_mechanisms(text: str, message: str) -> None:
     with pytest.raises(ta.InputError) as caught:
         as_mechanism(text)
     assert message in str(caught.value)
+
+
+def test_a_parameter_that_is_not_the_claims_stays_as_it_is() -> None:
+    """Two answers with noise of scale 1 each: √2 times the μ of one."""
+
+    @dataclass(frozen=True)
+    class Twice(Mechanism):
+        mu: float
+        name, example, independent, why = "twice", "twice(mu=1)", True, "noise of its own"
+
+        @property
+        def claim(self) -> ta.Gaussian:
+            return ta.Gaussian(self.mu * math.sqrt(2))
+
+        def scores(self, members: BoolArray, rng: np.random.Generator) -> FloatArray:
+            return self.mu * members + rng.standard_normal(members.shape) / math.sqrt(2)
+
+    assert Twice(1.0).mu == 1.0
+    assert Twice(1.0).claim.mu == pytest.approx(math.sqrt(2))
+    with pytest.raises(ta.InputError, match="mu="):
+        Twice(-1.0)

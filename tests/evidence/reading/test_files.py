@@ -320,3 +320,14 @@ def test_standard_input_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(write(tmp_path, "csv").read_bytes())))
     ta.read_run("-")
     assert not sys.stdin.closed
+
+
+def test_what_the_coins_maker_does_not_know_is_not_taken_from_the_scores(tmp_path: Path) -> None:
+    scores, coins = tmp_path / "scores.npz", tmp_path / "coins.npz"
+    ids = np.array(["a", "b"])
+    ta.Run(np.array([0.3, 0.1]), np.array([True, False]), ids, claim=ta.Gaussian(1.0), threshold=0.2).save(
+        scores
+    )
+    ta.Run(np.zeros(2), np.array([True, False]), ids).save(coins)
+    run = ta.read_run(scores, members=coins)
+    assert (run.claim, run.threshold) == (None, None)
