@@ -31,8 +31,7 @@ class GoalOptions:
         """As one goal; to certify 80% if nothing is said."""
         from tightaudit.planning.canaries import Goal
 
-        nothing = self.certify is None and self.catch is None
-        return Goal(0.8 if nothing else self.certify, self.catch, self.power)
+        return Goal(0.8 if self.certify is self.catch is None else self.certify, self.catch, self.power)
 
 
 def plan(

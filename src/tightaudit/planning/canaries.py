@@ -73,7 +73,7 @@ class PlannedRow:
     @property
     def n(self) -> int | None:
         """Canaries needed; None if no number will do."""
-        return self.forecast.n if self.reached else None
+        return self.forecast.test.n if self.reached else None
 
     @property
     def beliefs(self) -> Beliefs:

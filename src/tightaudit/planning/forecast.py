@@ -79,16 +79,6 @@ class Forecast:
         return self.row.tests[0]
 
     @property
-    def n(self) -> int:
-        """The number of canaries."""
-        return self.test.n
-
-    @property
-    def released(self) -> int:
-        """Guesses to release."""
-        return self.test.released
-
-    @property
     def method(self) -> Method:
         """The method, its options fixed."""
         return self.test.method
@@ -108,7 +98,7 @@ class Forecast:
     @cached_property
     def roughly(self) -> float:
         """About the bound to expect, quickly and if anything too low: no linear program is solved."""
-        quick = Test(self.method.quick, self.n, self.released)
+        quick = replace(self.test, method=self.method.quick)
         return replace(self, row=replace(self.row, tests=(quick,))).median
 
     @cached_property

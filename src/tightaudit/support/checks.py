@@ -88,28 +88,25 @@ def number(name: str, value: object, expected: str = "a finite number") -> float
     return result
 
 
-def _within(name: str, value: object, expected: str, allowed: Callable[[float], bool]) -> float:
+def _within(
+    name: str, value: object, expected: str, allowed: Callable[[float], bool], maximum: float = math.inf
+) -> float:
     result = number(name, value, expected)
     if not allowed(result):
         raise InputError(name, value, expected)
-    return result
-
-
-def _at_most(name: str, value: float, maximum: float) -> float:
-    if value > maximum:
+    if result > maximum:
         raise InputError(name, value, f"at most {maximum:g}")
-    return value
+    return result
 
 
 def positive(name: str, value: object, *, maximum: float) -> float:
     """A number above 0 and not above `maximum`."""
-    return _at_most(name, _within(name, value, "a number above 0", lambda number: number > 0), maximum)
+    return _within(name, value, "a number above 0", lambda number: number > 0, maximum)
 
 
 def privacy_loss(name: str, value: object) -> float:
     """An ε from 0 to 700."""
-    least = _within(name, value, "a number of at least 0", lambda number: number >= 0)
-    return _at_most(name, least, LARGEST_EPSILON)
+    return _within(name, value, "a number of at least 0", lambda number: number >= 0, LARGEST_EPSILON)
 
 
 def probability(name: str, value: object) -> float:

@@ -63,9 +63,6 @@ class Registry(Generic[T]):
             self._unread.pop(0)()
         return iter(sorted(self._members))
 
-    def __contains__(self, name: object) -> bool:
-        return name in list(self)
-
     def _load_folder(self) -> None:
         if self._folder is None:
             return

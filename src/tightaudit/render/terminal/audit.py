@@ -25,8 +25,7 @@ def audit_view(report: Report) -> RenderableType:
         _table(report),
         "",
     ]
-    below = next((row.beliefs.family for row in report.rows if _short(row) == _BELOW), None)
-    if below is not None:
+    if below := next((row.beliefs.family for row in report.rows if _short(row) == _BELOW), None):
         parts.append(Text(f"Curve as below: the family {below}.", style="dim"))
     parts += [Text(line, style="dim") for line in wording.notes(report)]
     parts += [Text(f"warning: {printable(warning)}", style="yellow") for warning in report.warnings]

@@ -29,7 +29,7 @@ def plan_view(plan: Plan) -> Group:
     if plan.canaries is not None and any(not row.reached for row in plan.rows):
         notes.append(Text(f"✗ the goal is not reached with {plan.canaries:,} canaries."))
     elif any(not row.reached for row in plan.rows):
-        most = max(row.forecast.n for row in plan.rows if not row.reached)
+        most = max(row.forecast.test.n for row in plan.rows if not row.reached)
         notes.append(
             Text(f"✗ not with any number of canaries: shown is what {most:,} give, in effect the ceiling.")
         )
@@ -52,8 +52,8 @@ def _cells(plan: Plan, row: PlannedRow) -> list[str]:
         outcomes(row.beliefs),
         ANY if row.beliefs.family is None else "family",
         forecast.method.name,
-        f"{forecast.n:,}" if row.reached else "✗" if plan.canaries is None else f"✗ {forecast.n:,}",
-        f"{forecast.released:,}",
+        f"{forecast.test.n:,}" if row.reached else "✗" if plan.canaries is None else f"✗ {forecast.test.n:,}",
+        f"{forecast.test.released:,}",
         rounded_down(forecast.mean),
         f"{low:.2f}–{high:.2f}",
         share,
