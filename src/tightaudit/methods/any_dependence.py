@@ -35,8 +35,8 @@ _GUESSED = 160
 """Released guesses of the small program that guesses the losses."""
 _SMALL = 0.01
 """P-values below which they have to be known better."""
-_MOST_PROGRAMS, _NEAR = 6, 1e-4
-"""Programs in a search, and how little a crossing may move, relatively, for it to be the last."""
+_MOST_PROGRAMS, _ROUGHLY, _NEAR = 6, 1e-4, 1e-4
+"""Programs in a search, how finely its start is found, and how little the last crossing may move."""
 _BAND = 1.5
 _MANY_PIECES = 40
 _TOLERANCE = 1e-10
@@ -103,7 +103,7 @@ class AnyDependence(Method):
         recursion = FdpRecursion()
         if not self._solvable(evidence) or recursion.excess(family.most_private, evidence, level) > 0:
             return super().last_rejected(family, evidence, level)
-        leak = recursion.last_rejected(family, evidence, level)
+        leak = family.last_rejected(lambda claim: recursion.excess(claim, evidence, level), _ROUGHLY)
         if family.leaking(leak).curve_kinks.size:
             # A dual stands on the kinks of its claim, and says little about one with kinks elsewhere.
             return super().last_rejected(family, evidence, level)
