@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tightaudit.claims.base import Claim
-from tightaudit.claims.family import Family
 from tightaudit.claims.gaussian import Gaussian
+from tightaudit.claims.parts.typical import family_through
 from tightaudit.claims.text import as_claim
 from tightaudit.evidence.coins import draw_coins, stream
 from tightaudit.evidence.counts import Evidence, Guessing, Rule, as_guessing
@@ -73,7 +73,7 @@ def assert_private(
     method: Method = Exact() if stated else AnyDependence(largest_program=QUICK_PROGRAM)
     rule = replace(as_guessing(guessing), seed=recorded)
     coins = draw_coins(n, seed=recorded)
-    setting = Setting(coins.members.size, method, _family(tested), tested, level, rule.rule)
+    setting = Setting(coins.members.size, method, family_through(tested), tested, level, rule.rule)
     released = _released(setting)
     scores = checks.vector(
         "mechanism",
@@ -104,11 +104,6 @@ def _released(setting: Setting) -> int:
             return count
     expected = f"more canaries, a larger false_alarm or independence: no leak from {claim} could be seen"
     raise InputError("n", setting.n, expected)
-
-
-def _family(claim: Claim) -> Family:
-    """The family through the claim; for a claim without one, any family does to plan with."""
-    return claim.own_family() if claim.parameter_names else Gaussian.family()
 
 
 def _message(setting: Setting, evidence: Evidence, seed: int) -> str:

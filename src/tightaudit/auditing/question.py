@@ -8,8 +8,7 @@ from functools import cached_property
 from tightaudit.claims.approx_dp import ApproxDP
 from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
-from tightaudit.claims.gaussian import Gaussian
-from tightaudit.claims.parts.typical import typical_claim
+from tightaudit.claims.parts.typical import family_through, typical_claim
 from tightaudit.claims.text import as_claim, as_family
 from tightaudit.support import checks
 from tightaudit.support.errors import InputError
@@ -92,8 +91,4 @@ class Question:
 def _family(claim: Claim | None, given: Family | None) -> Family | None:
     if given is not None:
         return given if given.assumes_shape else None
-    if claim is None:
-        return Gaussian.family()
-    if claim.point is not None:
-        return None
-    return claim.own_family() if claim.parameter_names else Gaussian.family()
+    return family_through(claim) if claim is None or claim.point is None else None

@@ -27,6 +27,15 @@ def typical_claim(claim: Claim | None, family: Family | None, delta: float) -> C
     return family.at_epsilon(min(epsilon, reachable, LARGEST_TYPICAL_EPSILON), delta)
 
 
+def family_through(claim: Claim | None) -> Family:
+    """The family through a claim; the Gaussian one where there is no claim, or it has no family.
+
+    >>> str(family_through(Laplace(1.0))), str(family_through(None))
+    ('laplace', 'gaussian')
+    """
+    return Gaussian.family() if claim is None or not claim.parameter_names else claim.own_family()
+
+
 def as_seen_by(family: Family, claim: Claim, delta: float) -> Claim:
     """The claim as a row tests it that believes in a family: itself, or what it says about such a curve.
 
