@@ -95,3 +95,61 @@ def test_bad_input(audited: Any, change: dict[str, Any], message: str) -> None:
     with pytest.raises(ta.InputError) as caught:
         assert_private(audited, **({**ARGUMENTS, **change}))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("independent", [True, False])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda bits, rng: -1.0 * bits,  # noqa: ARG005
+        lambda bits, rng: -(bits + rng.laplace(size=bits.size)),
+    ],
+    ids=["leaky", "honest"],
+)
+def test_scores_the_wrong_way_round_do_not_pass(mechanism: Any, independent: bool) -> None:
+    with pytest.raises(ta.InputError, match=r"guesses wrong: .* are they the wrong way round\?"):
+        assert_private(mechanism, "laplace(mu=1)", independent=independent)
+
+
+def test_equal_scores_do_not_pass() -> None:
+    with pytest.raises(ta.InputError, match="10000 scores of 0: expected scores that differ"):
+        assert_private(lambda bits, rng: 0.0 * bits, "laplace(mu=1)")  # noqa: ARG005
+
+
+def test_a_pass_says_what_it_could_have_seen() -> None:
+    strict = assert_private(gaussian(1.0), "gaussian(mu=1)", independent=True, seed=1)
+    careful = assert_private(gaussian(1.0), "gaussian(mu=1)", seed=1)
+    assert strict.epsilon is not None
+    assert careful.epsilon is not None
+    assert 4.377 < strict.epsilon < careful.epsilon
+    assert str(strict).startswith(f"Could have seen: ε = {strict.epsilon:.3g} at δ = 1e-05 or more")
+    assert isinstance(strict.mechanism, ta.Gaussian)
+    leaky = 1.15 * strict.mechanism.mu
+    for seed in range(20):
+        with pytest.raises(PrivacyViolationError):
+            assert_private(gaussian(leaky), "gaussian(mu=1)", independent=True, seed=seed)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "shared-score(claim=gaussian(mu=1))",
+        "all-or-nothing(delta=0.01)",
+        "gaussian(mu=1)",
+    ],
+)
+def test_failures_of_honest_mechanisms_are_as_rare_as_said(text: str) -> None:
+    """Any failure counts, the one about the direction of scores too."""
+    honest = as_mechanism(text)
+
+    def run(bits: Any, rng: np.random.Generator) -> Any:
+        return honest.scores(bits[None, :], rng)[0]
+
+    arguments: dict[str, Any] = {"n": 400, "independent": honest.independent}
+    failed, audits, rate = 0, 100, 0.05
+    for seed in range(audits):
+        try:
+            assert_private(run, honest.claim, false_alarm=rate, seed=seed, **arguments)
+        except (PrivacyViolationError, ta.InputError):
+            failed += 1
+    assert failed / audits <= rate + 3 * (rate * (1 - rate) / audits) ** 0.5

@@ -8,15 +8,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tightaudit.auditing.audit import IMPLAUSIBLE_COIN, wrong_way_round
+from tightaudit.auditing.power import Visible
 from tightaudit.claims.base import Claim
-from tightaudit.claims.gaussian import Gaussian
-from tightaudit.claims.parts.typical import family_through
+from tightaudit.claims.family import Family
+from tightaudit.claims.parts.typical import family_through, usual_family
 from tightaudit.claims.text import as_claim
 from tightaudit.evidence.coins import draw_coins, stream
 from tightaudit.evidence.counts import Evidence, Guessing, Rule, as_guessing
 from tightaudit.evidence.guessing import release
 from tightaudit.methods.any_dependence import QUICK_PROGRAM, AnyDependence
-from tightaudit.methods.base import Method
+from tightaudit.methods.base import Method, Test
 from tightaudit.methods.exact import Exact, expected_errors
 from tightaudit.planning.release import Planned, Setting
 from tightaudit.render.wording import independence_condition
@@ -26,6 +28,8 @@ from tightaudit.support.errors import InputError
 
 _NOISE_STREAM = 3
 _RESOLUTION = 1e-3
+_FOR_DIRECTION = 0.01
+"""The share of the false-alarm rate that is spent on asking whether the scores are the wrong way round."""
 _LEAKS = (2.0, 4.0, 8.0, 16.0)
 _PLANNING_DELTA, _LARGEST_PLANNING_EPSILON = 1e-5, 100.0
 
@@ -43,19 +47,21 @@ def assert_private(
     independent: bool = False,
     guessing: Guessing | Rule = "two-sided",
     seed: int | None = None,
-) -> None:
-    """Fail if one run of a mechanism on n secret bits contradicts a claim.
+) -> Visible:
+    """Fail if one run of a mechanism on n secret bits contradicts a claim; return what it could have seen.
 
     `mechanism(bits, rng)` runs once and returns a score per bit, higher where the bit looks like 1. A true
     claim makes the assertion fail with probability `false_alarm` at most. `independent=True` states that each
     score depends on its own bit and its own noise alone, and finds more; without it the answer holds under
     any dependence, but sees only gross leaks at so small a false-alarm rate unless the claim is a pure ε.
-    Where not even a gross leak could be seen, that is an input error. Without a seed, one is drawn and
-    named in the failure.
+    Where not even a gross leak could be seen, that is an input error, and so are equal scores and scores that
+    are the wrong way round. Without a seed, one is drawn and named in the failure.
 
     >>> def laplace(bits, rng):
     ...     return bits + rng.laplace(scale=1.0, size=bits.size)
-    >>> assert_private(laplace, "laplace(mu=1)", independent=True)
+    >>> print(assert_private(laplace, "laplace(mu=1)", independent=True))  # doctest: +NORMALIZE_WHITESPACE
+    Could have seen: ε = 1.2 at δ = 1e-05 or more (laplace(mu=1.2)) would have contradicted the claim in
+    95% of audits with so many canaries, if they are as strong as can be and outcomes are independent.
 
     >>> def half_the_noise(bits, rng):
     ...     return bits + rng.laplace(scale=0.5, size=bits.size)
@@ -71,33 +77,91 @@ def assert_private(
     recorded = secrets.randbits(63) if seed is None else checks.seed(seed)
     stated = checks.flag("independent", independent)
     method: Method = Exact() if stated else AnyDependence(largest_program=QUICK_PROGRAM)
-    rule = replace(as_guessing(guessing), seed=recorded)
-    coins = draw_coins(n, seed=recorded)
-    setting = Setting(coins.members.size, method, family_through(tested), tested, level, rule.rule)
+    family = family_through(tested, _PLANNING_DELTA)
+    shared = (1 - _FOR_DIRECTION) * level
+    canaries, rule = checks.count("n", n, minimum=1), as_guessing(guessing)
+    setting = Setting(canaries, method, family, tested, shared, rule.rule)
     released = _released(setting)
-    scores = checks.vector(
+
+    def run(seed: int) -> Evidence:
+        return _guessed(mechanism, canaries, released, replace(rule, seed=seed))
+
+    evidence = run(recorded)
+    _require_direction(evidence, run, _FOR_DIRECTION * level, seed=recorded, independent=stated)
+    if method.excess(tested, evidence, shared) <= 0:
+        raise PrivacyViolationError(_message(setting, evidence, recorded))
+    return Visible.by(
+        Test(method, canaries, released),
+        tested,
+        _leaky_family(setting),
+        level=shared,
+        delta=_delta(tested),
+    )
+
+
+def _guessed(
+    mechanism: Callable[[BoolArray, np.random.Generator], ArrayLike], n: int, released: int, rule: Guessing
+) -> Evidence:
+    """One run of the mechanism on fresh coins, from the seed of the rule."""
+    coins = draw_coins(n, seed=rule.seed)
+    scores = checks.scores(
         "mechanism",
-        mechanism(coins.members.copy(), stream(recorded, _NOISE_STREAM)),
+        mechanism(coins.members.copy(), stream(rule.seed, _NOISE_STREAM)),
         "a function that returns ",
     )
-    if scores.size != setting.n:
-        expected = f"a function that returns one per bit, {setting.n}"
-        raise InputError("mechanism", f"{scores.size} scores", expected)
-    evidence = release(scores, coins.members, released=released, guessing=rule)
-    if method.excess(tested, evidence, level) <= 0:
-        raise PrivacyViolationError(_message(setting, evidence, recorded))
+    if scores.size != n:
+        raise InputError("mechanism", f"{scores.size} scores", f"a function that returns one per bit, {n}")
+    if n > 1 and bool(np.all(scores == scores[0])):
+        expected = "scores that differ: from equal ones nothing can be told, and no leak seen"
+        raise InputError("mechanism", f"{n} scores of {scores[0]:g}", expected)
+    return release(scores, coins.members, released=released, guessing=rule)
+
+
+def _require_direction(
+    evidence: Evidence, run: Callable[[int], Evidence], level: float, *, seed: int, independent: bool
+) -> None:
+    """Refuse scores that are the wrong way round, which would let every leak pass.
+
+    Guesses of a mechanism whose scores are the right way round are right at least as often as tossed coins.
+    Where outcomes depend on each other all of them can be wrong together, though in at most every other run:
+    the mechanism then runs again until chance is no explanation.
+    """
+    first, chance, repeats = evidence, 1.0, 0
+    while chance > level:
+        wrong = wrong_way_round(evidence.errors, evidence.released)
+        if wrong > IMPLAUSIBLE_COIN:
+            return
+        chance *= wrong if independent else 0.5
+        if chance > level:
+            repeats += 1
+            evidence = run(seed + repeats)
+    found = f"{first.errors:,} of {first.released:,} guesses wrong"
+    expected = "scores that are higher where the bit is 1; are they the wrong way round?"
+    raise InputError("mechanism", found, expected)
+
+
+def _delta(claim: Claim) -> float:
+    """The δ at which leaks are spoken of."""
+    return _PLANNING_DELTA if claim.point is None else claim.point[1]
+
+
+def _leaky_family(setting: Setting) -> Family:
+    """The mechanisms that could be leaking: like the claim, if it is about a curve."""
+    claim = setting.typical
+    return setting.family if claim.parameter_names and claim.point is None else usual_family(_delta(claim))
 
 
 def _released(setting: Setting) -> int:
     """The number to release that suits the mildest leak that could be seen; `typical` is the claim."""
     claim, family = setting.typical, setting.family
     for factor in _LEAKS:
-        if claim.parameter_names and claim.point is None:
+        leaky_family = _leaky_family(setting)
+        if leaky_family is family:
             leaky = family.leaking(min(factor * family.leak(claim), 0.5 * (1 + family.upper)))
         else:
             epsilon = max(claim.epsilon(_PLANNING_DELTA), 0.1)
-            start = Gaussian.family().at_epsilon(min(epsilon, _LARGEST_PLANNING_EPSILON), _PLANNING_DELTA)
-            leaky = Gaussian.family().member(factor * start.parameters["mu"])
+            start = leaky_family.at_epsilon(min(epsilon, _LARGEST_PLANNING_EPSILON), _PLANNING_DELTA)
+            leaky = leaky_family.leaking(factor * leaky_family.leak(start))
         (count,) = Planned().counts(replace(setting, typical=leaky))
         errors = round(expected_errors(leaky, n=setting.n, released=count))
         if setting.method.excess(claim, Evidence(setting.n, count, errors), setting.level) <= 0:
@@ -116,7 +180,7 @@ def _message(setting: Setting, evidence: Evidence, seed: int) -> str:
         f"Of the {evidence.released:,} most confident guesses about {evidence.n:,} secret bits "
         f"{evidence.errors:,} are wrong;",
         f"with the claimed privacy it would be about {mean:,.0f}, and so few with probability {p:.2g}",
-        f"at most, {condition} ({method.name}; false-alarm rate {setting.level:g}).",
+        f"at most, {condition} ({method.name}; false-alarm rate {setting.level / (1 - _FOR_DIRECTION):g}).",
     ]
     limit = _rejected_limit(setting, evidence)
     if limit is not None:

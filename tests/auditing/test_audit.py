@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +48,20 @@ def test_no_shape_is_tested_at_the_claims_epsilon() -> None:
     assert report.rows[1].tested.claimed_epsilon == ta.Gaussian(1.0).epsilon(DELTA)
 
 
-def test_an_approx_dp_claim_has_two_rows() -> None:
-    report = ta.audit(*STRONG, claim=ta.ApproxDP(1.0, DELTA))
-    assert [(row.beliefs.independent, row.beliefs.family) for row in report.rows] == [
-        (True, None),
-        (False, None),
-    ]
-    assert report.question.delta == DELTA
+@pytest.mark.parametrize(("delta", "family"), [(DELTA, "gaussian"), (0.0, "laplace")])
+def test_an_approx_dp_claim_has_all_rows_with_the_family_named(delta: float, family: str) -> None:
+    report = ta.audit(*STRONG, claim_epsilon=1.0, delta=delta)
+    assert [row.beliefs.independent for row in report.rows] == [True, True, False, False]
+    named = [None if row.beliefs.family is None else str(row.beliefs.family) for row in report.rows]
+    assert named == [family, None] * 2
+    # The family was not stated to hold: what decides does not believe in it.
+    assert (report.decides.headline, report.decides.deciding) == (3, 3)
+    assert f"Rows with the curve {family} hold only if" in str(report)
+
+
+def test_an_approx_dp_claim_with_the_family_of_no_shape_has_two_rows() -> None:
+    report = ta.audit(*STRONG, claim_epsilon=1.0, delta=DELTA, family="approx-dp")
+    assert [row.beliefs.family for row in report.rows] == [None, None]
 
 
 def test_an_approx_dp_claim_with_a_family_tests_its_member() -> None:
@@ -162,7 +171,6 @@ def test_every_claim_can_be_audited(claim: ta.Claim) -> None:
     ("scores", "members", "warning"),
     [
         ([1.0] * 50, [1, 0] * 25, "All scores are equal"),
-        ([1.0], [1], "n = 1 is too small"),
         (list(range(50)), [1] * 50, "Every canary is a member"),
         (list(range(50)), [0] * 50, "No canary is a member"),
         ([float("inf"), float("-inf")] * 25, [1, 0] * 25, "50 scores are infinite"),
@@ -180,6 +188,88 @@ def test_odd_but_legitimate_input_is_audited_with_a_warning(
     assert warning in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def test_a_pass_that_could_not_have_failed_says_so() -> None:
+    report = ta.audit([2.0, 1.0, -1.0], [1, 1, 0], delta=DELTA, claim="gaussian(mu=1)", independent=True)
+    assert report.violated is False
+    assert report.visible.epsilon is None
+    assert "It could not have: 3 canaries are too few to show any leak." in report.verdict
+    assert "Could have seen: nothing." in str(report)
+
+
+def test_scores_the_wrong_way_round_are_suspected() -> None:
+    scores, members = scores_of(2.0, 1000)
+    report = ta.audit(-np.asarray(scores), members, delta=DELTA, claim="gaussian(mu=1)", independent=True)
+    (warning,) = report.warnings
+    errors, released = max((row.evidence.errors, row.evidence.released) for row in report.rows)
+    assert warning.startswith(
+        f"{errors} of {released:,} guesses are wrong; are the scores the wrong way round?"
+    )
+    assert not ta.audit(scores, members, delta=DELTA).warnings
+
+
+def test_scores_that_say_nothing_are_not_suspected() -> None:
+    """By chance one audit in 500 would be, having two counts that hardly depend on each other."""
+    audits = [ta.audit(*scores_of(0.0, 200, seed), delta=DELTA, method="exact") for seed in range(20)]
+    assert sum(bool(report.warnings) for report in audits) <= 1
+
+
+def test_a_claim_unlike_the_one_the_run_was_set_up_for_is_remarked_on() -> None:
+    scores, members = scores_of(2.0, 1000)
+    run = ta.Run(scores, members, claim=ta.Gaussian(2.0), independent=True)
+    meant = ta.audit(run, delta=DELTA, claim="gaussian(mu=1)")
+    (warning,) = meant.warnings
+    assert "The run was set up for gaussian(mu=2), which is ε = 9.997" in warning
+    assert "gaussian(mu=1), is ε = 4.377" in warning
+    assert "leaks more than that" in warning
+    assert "leaks less" in ta.audit(run, delta=DELTA, claim_epsilon=20.0).warnings[0]
+    assert not ta.audit(run, delta=DELTA).warnings
+    assert not ta.audit(run, delta=DELTA, claim_epsilon=9.99).warnings
+
+
+def test_verdict_and_bound_are_told_apart() -> None:
+    """The bound for any curve is below the claimed ε although the claim is rejected: the text says why."""
+    report = ta.audit(*scores_of(2.0, 1000), delta=DELTA, claim="gaussian(mu=1.5)", independent=True)
+    assert report.violated
+    assert report.epsilon is not None
+    assert report.epsilon < 7.05
+    text = " ".join(str(report).split())
+    assert f"Claimed ε = 7.051 at δ = 1e-05; audited ε ≥ {math.floor(1000 * report.epsilon) / 1000}" in text
+    assert "What contradicts the claim is the test of the claimed curve itself (row ◀, p = " in text
+    assert report.plot_data.trade_offs.deciding is not None
+
+
+def test_a_path_and_yes_or_no_scores_can_be_audited(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("loss,member\n" + "0.5,1\n-0.5,0\n" * 20)
+    by_path = ta.audit(path, delta=DELTA, columns=ta.Columns(score="loss"))
+    assert by_path.run.n == 40
+    yes_or_no = ta.audit(np.array([True, False] * 20), [1, 0] * 20, delta=DELTA)
+    assert [row.epsilon for row in yes_or_no.rows] == [row.epsilon for row in by_path.rows]
+
+
+@pytest.mark.parametrize(("independent", "method"), [(True, "exact"), (True, None), (False, None)])
+def test_what_could_have_been_seen_is_seen_so_often(independent: bool, method: str | None) -> None:
+    """Simulated: the mechanism named contradicts the claim as often as said, a milder one does not."""
+    claim, n, audits = ta.Gaussian(1.0), 400, 300
+    report = ta.audit(*scores_of(1.0, n), delta=DELTA, claim=claim, independent=independent, method=method)
+    seen = report.visible.mechanism
+    assert isinstance(seen, ta.Gaussian)
+    assert report.claim_row is not None
+    test = report.claim_row.bound.test
+
+    @lru_cache
+    def rejected(statistic: int) -> bool:
+        return test.excess(claim, statistic, 0.05) <= 0
+
+    def rate(mu: float) -> float:
+        found = (ta.release(*scores_of(mu, n, seed), released=n) for seed in range(audits))
+        return sum(rejected(test.statistic(evidence.top(test.released))) for evidence in found) / audits
+
+    # Two standard deviations of 300 audits are 0.025.
+    assert rate(seen.mu) >= 0.95 - 0.025
+    assert rate((seen.mu + 1) / 2) < 0.95
+
+
 def test_fair_coins_are_not_suspected() -> None:
     suspected = [
         any("fall so unevenly" in text for text in ta.audit(*scores_of(0.0, 100, seed), delta=DELTA).warnings)
@@ -193,7 +283,10 @@ def test_fair_coins_are_not_suspected() -> None:
     [
         ({"delta": None}, "delta=None"),
         ({"delta": 2.0}, "delta=2.0: expected a number in [0, 1]"),
-        ({"delta": 0.0}, "delta=0.0: expected a δ at which claims of the family gaussian have a finite ε"),
+        (
+            {"delta": 0.0, "family": "gaussian"},
+            "delta=0.0: expected a δ at which claims of the family gaussian have a finite ε",
+        ),
         ({"claim": ta.ApproxDP(1.0, 1e-6)}, "delta=1e-05: expected 1e-06"),
         ({"claim": "gaussian"}, "claim=gaussian: expected a claim with all its parameters; missing: mu"),
         ({"family": ta.Gaussian(1.0)}, "family=gaussian(mu=1): expected a family"),
@@ -205,7 +298,9 @@ def test_fair_coins_are_not_suspected() -> None:
         ({"guessing": "threshold"}, "threshold=None"),
         ({"members": None}, "members=None"),
         ({"members": [0.5] * 2000}, "members=0.5"),
-        ({"data": "scores.csv"}, "read_run"),
+        ({"data": "scores.csv"}, "members=given: expected none"),
+        ({"data": "scores.csv", "members": None}, "scores.csv: found No such file"),
+        ({"columns": ta.Columns(score="loss")}, "columns="),
         ({"method": "magic"}, "method=magic"),
         ({"family": ta.SubsampledGaussian.family(mu=0.01), "claim": ta.ApproxDP(9.0, DELTA)}, "claim=ε=9"),
     ],

@@ -65,7 +65,7 @@ def test_everything_from_the_user_is_escaped() -> None:
     assert "<script" not in page
     assert "<img" not in page
     assert html.escape("<script>alert(1)</script>") in page
-    assert "49" not in re.findall(r"<h1>(.*?)</h1>", page)[0]
+    assert "{{7*7}}" in page
     text = str(report(source=HOSTILE))
     assert "\x1b" not in text
     assert "[bold]" in text

@@ -3,7 +3,7 @@
 What is believed is for the caller to say; the headline rests on nothing else.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from tightaudit.auditing.question import Question
 from tightaudit.auditing.report import Report
-from tightaudit.auditing.rows import table_of_beliefs
+from tightaudit.auditing.rows import Row, table_of_beliefs
 from tightaudit.auditing.verdict import Verdict
 from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
@@ -20,7 +20,7 @@ from tightaudit.claims.text import as_family
 from tightaudit.evidence.counts import Guessing, Rule, as_guessing
 from tightaudit.evidence.guessing import release
 from tightaudit.evidence.reading.columns import Columns
-from tightaudit.evidence.reading.files import run_of_frame
+from tightaudit.evidence.reading.files import read_run, run_of_frame
 from tightaudit.evidence.reading.frames import is_frame
 from tightaudit.evidence.run import Run
 from tightaudit.methods.base import Method
@@ -31,7 +31,8 @@ from tightaudit.support.errors import InputError
 from tightaudit.support.progress import Progress
 
 IMPLAUSIBLE_COIN = 1e-3
-"""How rarely fair coins may fall as unevenly as the members did before a warning is due."""
+"""How rarely fair coins may fall as they did, the members' or those that guess, before a warning is due."""
+_SAME_EPSILON = 0.01
 
 
 def audit(
@@ -53,13 +54,14 @@ def audit(
 ) -> Report:
     """Lower bounds on ε from one run, one for each combination of beliefs.
 
-    `data` are scores, with the secret coins in `members`; or a `Run`; or a pandas or polars frame, whose
-    `columns` may be named. What is asked: ε at `delta`, and a `claim` to test, or `claim_epsilon` for
-    (ε, δ)-DP. What is known: `independent` if each canary's outcome depends on its own bit and its own noise
-    alone (True, or the reason), `family_known` if the privacy curve is in `family` (the claim's own by
-    default, else Gaussian). The headline rests on that alone; what a `Run` knows need not be stated again.
-    `released` is a count, a share, 'planned' or 'best'; `method` replaces the methods of the table by one.
-    Guesses are two-sided, unless the run has a threshold.
+    `data` are scores, with the secret coins in `members`; or a `Run`; or a pandas or polars frame or the path
+    of a file that `read_run` reads, whose `columns` may be named. What is asked: ε at `delta`, and a `claim`
+    to test, or `claim_epsilon` for (ε, δ)-DP. What is known: `independent` if each canary's outcome depends
+    on its own bit and its own noise alone (True, or the reason), `family_known` if the privacy curve is in
+    `family` (the claim's own by default, else Gaussian). The headline rests on that alone; what a `Run` knows
+    need not be stated again, but a claim that differs from the run's own is remarked on. `released` is a
+    count, a share, 'planned' or 'best'; `method` replaces the methods of the table by one. Guesses are
+    two-sided, unless the run has a threshold.
 
     >>> import numpy as np, tightaudit as ta
     >>> coins = ta.draw_coins(10_000, seed=7)
@@ -101,24 +103,26 @@ def audit(
         release=rule,
         rows=tuple(rows),
         decides=Verdict.of(question, rows),
-        warnings=tuple(_warnings(run, question.level)),
+        warnings=(*_warnings(run), *_mismatch(run, question), *_wrong_way_round(rows)),
     )
 
 
 def _run(data: Any, members: ArrayLike | None, columns: Columns | None) -> Run:
-    if isinstance(data, Run) or is_frame(data):
+    if isinstance(data, Run | str | PathLike) or is_frame(data):
         if members is not None:
-            raise InputError("members", "given", "none: they are part of the run or the frame")
+            raise InputError("members", "given", "none: they are part of the run, the frame or the file")
+        if isinstance(data, str | PathLike):
+            return read_run(data, columns=columns)
         if not isinstance(data, Run):
             return run_of_frame(data, columns)
         if columns is not None:
             raise InputError("columns", columns, "no column names with a Run")
         return data
-    if isinstance(data, str | PathLike):
-        raise InputError("scores", data, "numbers, a Run or a frame; read a file with read_run first")
     if members is None:
         raise InputError("members", None, "the secret coins, one per score")
-    return Run(checks.vector("scores", data), checks.bits("members", members))
+    if columns is not None:
+        raise InputError("columns", columns, "column names for a frame or a file only")
+    return Run(checks.scores("scores", data), checks.bits("members", members))
 
 
 def _independent(run: Run, stated: bool | str | None) -> bool | str:
@@ -148,7 +152,7 @@ def coin_p_value(run: Run) -> float:
     return min(1.0, 2 * binomial_tail(min(inside, run.n - inside), run.n, 0.5))
 
 
-def _warnings(run: Run, level: float) -> Iterator[str]:
+def _warnings(run: Run) -> Iterator[str]:
     inside, coin = int(np.count_nonzero(run.members)), coin_p_value(run)
     if inside in (0, run.n):
         yield f"{'Every' if inside else 'No'} canary is a member: there is nothing to tell apart."
@@ -162,5 +166,38 @@ def _warnings(run: Run, level: float) -> Iterator[str]:
     infinite = int(np.count_nonzero(np.isinf(run.scores)))
     if infinite:
         yield f"{infinite:,} scores are infinite; they sort, and are left out of the histogram."
-    if 0.5**run.n > level:
-        yield f"n = {run.n} is too small: not even a faultless run of guesses would reject anything."
+
+
+def _mismatch(run: Run, question: Question) -> Iterator[str]:
+    """Where the claim to test is not the one that the run was set up for."""
+    if run.claim is None or question.claim is None or str(run.claim) == str(question.claim):
+        return
+    set_up, claimed = run.claim.epsilon(question.delta), question.claim.epsilon(question.delta)
+    if abs(set_up - claimed) <= _SAME_EPSILON * claimed:
+        return
+    more = "more" if set_up > claimed else "less"
+    yield (
+        f"The run was set up for {run.claim}, which is ε = {set_up:.4g} at δ = {question.delta:g}; the claim "
+        f"tested, {question.claim}, is ε = {claimed:.4g}. By its own settings the mechanism leaks {more} "
+        "than that: was one of them set by mistake?"
+    )
+
+
+def wrong_way_round(errors: int, released: int) -> float:
+    """How likely tossed coins are to get at least so many guesses wrong.
+
+    >>> wrong_way_round(9, 10) < 0.02 < wrong_way_round(5, 10)
+    True
+    """
+    return binomial_tail(released - errors, released, 0.5)
+
+
+def _wrong_way_round(rows: Sequence[Row]) -> Iterator[str]:
+    """A rule fixed in advance that changes no number, so that no bound has to pay for it."""
+    seen = [(row.evidence.errors, row.evidence.released) for row in rows]
+    errors, released = min(seen, key=lambda pair: wrong_way_round(*pair))
+    if wrong_way_round(errors, released) < IMPLAUSIBLE_COIN:
+        yield (
+            f"{errors:,} of {released:,} guesses are wrong; are the scores the wrong way round? "
+            "They have to be higher for members: a loss has to be negated."
+        )

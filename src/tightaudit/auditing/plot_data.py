@@ -9,6 +9,7 @@ import numpy as np
 
 from tightaudit.auditing.question import Question
 from tightaudit.auditing.rows import Row
+from tightaudit.auditing.verdict import Verdict
 from tightaudit.claims.base import Claim
 from tightaudit.evidence.counts import Evidence
 from tightaudit.evidence.run import Run
@@ -50,6 +51,8 @@ class TradeOffs:
     claimed: Curve | None
     rejected: Curve | None
     """The least private claim that the headline's row rejects."""
+    deciding: Curve | None
+    """The same for the row that decides about the claim, if it is another."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,11 @@ class PlotData:
 
     @classmethod
     def of(
-        cls, run: Run, question: Question, evidence: Evidence, rows: Sequence[Row], headline: Row | None
+        cls, run: Run, question: Question, evidence: Evidence, rows: Sequence[Row], decides: Verdict
     ) -> PlotData:
         """The data for a report with these rows."""
-        row = headline or rows[0]
+        headline, deciding = decides.headline or 0, decides.deciding
+        second = None if deciding is None or deciding == headline else rows[deciding].bound.rejected
         alpha = np.unique(np.concatenate([np.linspace(0, 1, _POINTS), np.geomspace(1e-6, 1, _POINTS)]))
 
         def curve(claim: Claim | None) -> Curve | None:
@@ -75,7 +79,12 @@ class PlotData:
 
         return cls(
             scores=_histogram(run),
-            trade_offs=TradeOffs(_achieved(run), curve(question.claim), curve(row.bound.rejected)),
+            trade_offs=TradeOffs(
+                _achieved(run),
+                curve(question.claim),
+                curve(rows[headline].bound.rejected),
+                curve(second),
+            ),
             bounds=tuple(_explored(row, question, evidence) for row in rows),
         )
 

@@ -8,7 +8,12 @@ from functools import cached_property
 from tightaudit.claims.approx_dp import ApproxDP
 from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
-from tightaudit.claims.parts.typical import family_through, typical_claim
+from tightaudit.claims.parts.typical import (
+    LARGEST_TYPICAL_EPSILON,
+    family_through,
+    typical_claim,
+    usual_family,
+)
 from tightaudit.claims.text import as_claim, as_family
 from tightaudit.support import checks
 from tightaudit.support.errors import InputError
@@ -25,7 +30,7 @@ class Question:
 
     claim: Claim | None
     family: Family | None
-    """The family of the rows that believe in one; None if only (ε, δ)-DP is spoken of."""
+    """The family of the rows that believe in one; None if (ε, δ)-DP alone was asked for."""
     delta: float
     confidence: float = 0.95
     independent: bool | str = False
@@ -50,7 +55,7 @@ class Question:
             if claim is not None:
                 raise InputError("claim_epsilon", claim_epsilon, "no claim beside it")
             if delta is None:
-                raise InputError("delta", None, "the δ of the claim")
+                raise InputError("delta", None, "the δ of the claimed ε, for example 1e-5")
             claim = ApproxDP(claim_epsilon, delta)
         whole = None if claim is None else as_claim(claim, delta=delta)
         stated = None if whole is None or whole.point is None else whole.point[1]
@@ -58,14 +63,14 @@ class Question:
         fixed = [stated, None if believed is None else believed.delta]
         known = [each for each in (delta, *fixed) if each is not None]
         if not known:
-            raise InputError("delta", None, "the δ at which ε is bounded")
+            raise InputError("delta", None, "the δ at which ε is bounded, for example 1e-5")
         delta = checks.probability("delta", known[0])
         for each in fixed:
             if each not in (None, delta):
                 raise InputError("delta", delta, f"{each:g}, the δ of the claim or family")
         return cls(
             whole,
-            _family(whole, believed),
+            _family(whole, believed, delta),
             delta,
             checks.confidence(confidence),
             checks.reason("independent", independent),
@@ -76,6 +81,11 @@ class Question:
     def typical(self) -> Claim:
         """The mechanism that numbers to release and options of methods are chosen for."""
         return typical_claim(self.claim, self.family, self.delta)
+
+    @cached_property
+    def claimed_epsilon(self) -> float | None:
+        """ε of the claim at δ; None without a claim."""
+        return None if self.claim is None else self.claim.epsilon(self.delta)
 
     def require_bounds(self) -> None:
         """Refuse a δ at which the family has no ε to search for."""
@@ -88,7 +98,11 @@ class Question:
         return 1 - self.confidence
 
 
-def _family(claim: Claim | None, given: Family | None) -> Family | None:
+def _family(claim: Claim | None, given: Family | None, delta: float) -> Family | None:
     if given is not None:
         return given if given.assumes_shape else None
-    return family_through(claim) if claim is None or claim.point is None else None
+    if claim is not None and claim.point is None:
+        return family_through(claim, delta)
+    # At δ = 1 every mechanism has ε = 0, and beyond a large ε no member is told from the next.
+    told_apart = delta < 1 and (claim is None or claim.epsilon(delta) <= LARGEST_TYPICAL_EPSILON)
+    return usual_family(delta) if told_apart else None

@@ -3,18 +3,20 @@
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import Any, overload
 
 from tightaudit.auditing.plot_data import PlotData
+from tightaudit.auditing.power import Visible
 from tightaudit.auditing.question import Question
 from tightaudit.auditing.rows import Row
 from tightaudit.auditing.verdict import Verdict
+from tightaudit.claims.parts.typical import family_through
 from tightaudit.evidence.counts import Evidence
 from tightaudit.evidence.run import Run
 from tightaudit.planning.release import Release
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Report:
     """The table of beliefs of one audited run, strongest belief first, and everything to repeat it."""
 
@@ -65,9 +67,31 @@ class Report:
         return verdict_sentence(self)
 
     @cached_property
+    def visible(self) -> Visible:
+        """What the row that counts could have seen: the mildest leak it would have shown.
+
+        With a claim, that is a leak that would have contradicted it; without one, any at all.
+
+        >>> import tightaudit as ta
+        >>> report = ta.audit([2.0, 1.0, -1.0], [1, 1, 0], delta=1e-5, claim="gaussian(mu=1)")
+        >>> print(report.visible.epsilon)
+        None
+        """
+        row = self.claim_row or self.headline or self.rows[0]
+        question = self.question
+        return Visible.by(
+            row.bound.test,
+            row.bound.family.most_private if row.tested is None else row.tested,
+            family_through(question.typical, question.delta),
+            level=question.level / len(row.counts),
+            delta=question.delta,
+            claimed=question.claim is not None,
+        )
+
+    @cached_property
     def plot_data(self) -> PlotData:
         """The data of every picture, computed when the first is asked for."""
-        return PlotData.of(self.run, self.question, self.evidence, self.rows, self.headline)
+        return PlotData.of(self.run, self.question, self.evidence, self.rows, self.decides)
 
     def __str__(self) -> str:
         """The table as plain text."""
@@ -87,8 +111,26 @@ class Report:
 
         write_json(self, path)
 
-    def to_html(self, path: str | PathLike[str]) -> None:
-        """Write one self-contained page with the table, the plots and what is needed to repeat the audit."""
-        from tightaudit.render.page.page import write_html
+    @overload
+    def to_html(self) -> str: ...
+    @overload
+    def to_html(self, path: str | PathLike[str]) -> None: ...
+    def to_html(self, path: str | PathLike[str] | None = None) -> str | None:
+        """Write one self-contained page with the table, the plots and what is needed to repeat the audit.
 
+        Without a path the page is returned.
+        """
+        from tightaudit.render.page.page import html_page, write_html
+
+        if path is None:
+            return html_page(self)
         write_html(self, path)
+        return None
+
+    def __repr__(self) -> str:
+        return f"Report(n={self.run.n}, epsilon={self.epsilon}, violated={self.violated})"
+
+    def _repr_html_(self) -> str:
+        from tightaudit.render.page.page import notebook_html
+
+        return notebook_html(self)

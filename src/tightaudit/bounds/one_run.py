@@ -49,6 +49,11 @@ class Bound:
 
         return bound_sentence(self)
 
+    def _repr_html_(self) -> str:
+        from tightaudit.render.notebook import as_html
+
+        return as_html(str(self))
+
     @property
     def method(self) -> Method:
         """The method, its options fixed."""

@@ -40,7 +40,7 @@ def release(
     >>> evidence.n, evidence.released, evidence.errors
     (4, 2, 0)
     """
-    score = checks.vector("scores", scores)
+    score = checks.scores("scores", scores)
     bits = checks.bits("members", members)
     if score_ids is not None or member_ids is not None:
         bits = bits[matching_positions(score_ids, member_ids, score.size, bits.size)]

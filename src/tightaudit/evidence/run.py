@@ -36,7 +36,7 @@ FORMAT = "tightaudit.run/1"
 _KNOWN = ("independent", "claim", "family", "threshold", "seed")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """Scores and secret bits of one run, and what the maker of the canaries knows about them.
 
@@ -65,7 +65,7 @@ class Run:
     def __post_init__(self) -> None:
         if not isinstance(self.source, str | None):
             raise InputError("source", self.source, "text or None")
-        scores = checks.vector(self._label("scores"), self.scores)
+        scores = checks.scores(self._label("scores"), self.scores)
         members = checks.bits(self._label("members"), self.members)
         if members.size != scores.size:
             raise InputError(
@@ -90,6 +90,13 @@ class Run:
     def _label(self, name: str) -> str:
         """What errors call a part of the run: its name, or where it stands in a file."""
         return name if self.source is None else Place(f"{self.source}, the {name}")
+
+    def __repr__(self) -> str:
+        # The bits are secret, and a notebook shows what its last line is.
+        known = [f"n={self.n}"]
+        known += [f"claim={self.claim}"] if self.claim is not None else []
+        known += [f"source={self.source!r}"] if self.source is not None else []
+        return f"Run({', '.join(known)})"
 
     @property
     def n(self) -> int:

@@ -107,6 +107,12 @@ class Plan:
 
         return plain_plan(self)
 
+    def _repr_html_(self) -> str:
+        from tightaudit.render.notebook import as_html
+        from tightaudit.render.terminal.plan import plan_view
+
+        return as_html(plan_view(self))
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
         from tightaudit.render.json.plan import plan_fields

@@ -6,9 +6,10 @@ import math
 from typing import TYPE_CHECKING
 
 from tightaudit.support.errors import printable
-from tightaudit.support.notation import shortest
+from tightaudit.support.notation import shortest, text_form
 
 if TYPE_CHECKING:
+    from tightaudit.auditing.power import Visible
     from tightaudit.auditing.report import Report
     from tightaudit.auditing.rows import Row
     from tightaudit.bounds.beliefs import Beliefs
@@ -64,7 +65,7 @@ def in_cells(beliefs: Beliefs) -> str:
 
 
 def in_legend(beliefs: Beliefs) -> str:
-    """Both beliefs, for the legend of a plot."""
+    """Both beliefs, for the legend of a plot or beside a bar."""
     dependence = f"{INDEPENDENT} outcomes" if beliefs.independent else f"{ANY} dependence"
     return f"{dependence}, {curve(beliefs)} curve"
 
@@ -148,18 +149,122 @@ def verdict_sentence(report: Report) -> str:
             f"The test of {claimed} itself does not reject it, at {sure}, {rests} (p = {row.p_value:.3g}), "
             "but the bound is above its ε: the curve is not of the claimed shape."
         )
+    passed = f"The run does not contradict {claimed}, at {sure}, {rests} (p = {row.p_value:.3g})."
+    if report.visible.epsilon is None:
+        return f"{passed} It could not have: {canaries_in_words(report)} are too few to show any leak."
+    return f"{passed} That is no proof of privacy."
+
+
+def statement(report: Report) -> str:
+    """What was found in a few words, for the top of a page; the sentences below it say how far it holds.
+
+    >>> import tightaudit as ta
+    >>> statement(ta.audit([2.0, 1.0, -1.0], [1, 1, 0], delta=1e-5, claim="gaussian(mu=1)"))
+    'Too few canaries to tell'
+    """
+    if report.violated:
+        return "It leaks more than claimed"
+    if report.violated is False:
+        if report.visible.epsilon is None:
+            return "Too few canaries to tell"
+        return "Nothing contradicts the claim" + (", but see the warning" if report.warnings else "")
+    if report.question.claim is not None:
+        return "The claim was not decided"
+    if report.epsilon:
+        return f"It leaks at least ε = {rounded_down(report.epsilon)}"
+    return "No leak was shown"
+
+
+def bars_caption(report: Report) -> str:
+    """What the bars of audited ε show."""
+    claimed = "The dashed line is the claimed ε. " if report.question.claim is not None else ""
+    sure = percent(report.question.confidence)
     return (
-        f"The run does not contradict {claimed}, at {sure}, {rests} (p = {row.p_value:.3g}). "
-        "That is no proof of privacy."
+        f"Lower bounds on ε at δ = {report.question.delta:g}, each with {sure} confidence if what stands "
+        f"beside it holds. {claimed}The bold one rests only on what was stated."
     )
 
 
+def beliefs_explained(report: Report) -> list[tuple[str, str]]:
+    """The words in the columns of beliefs, and what each asks one to believe."""
+    words = [
+        (
+            "outcomes: independent",
+            "Whether a canary's score looks like a member's depends on its own coin and its own noise alone. "
+            "Canaries that share noise, a batch or a coordinate do not have this.",
+        ),
+        ("outcomes: any", "Nothing is believed: canaries may influence each other in any way."),
+    ]
+    if report.question.family is not None:
+        words.append(
+            (
+                f"privacy curve: {report.question.family}",
+                "The trade-off between the two kinds of error has the shape of this family, as it does when "
+                "the mechanism is the one named. ε is bounded within the family.",
+            )
+        )
+    words.append(("privacy curve: any", "Nothing is believed: the bound is on (ε, δ) alone."))
+    return words
+
+
 def verdict_sentences(report: Report) -> list[str]:
-    """The verdict, and the headline's bound where the verdict is about a claim."""
+    """The verdict; where it is about a claim, its ε beside the bound, and how the two go together."""
     sentences = [verdict_sentence(report)]
-    if report.question.claim is not None and report.headline is not None:
-        sentences.append(finding(report.headline))
+    claimed, headline = report.question.claimed_epsilon, report.headline
+    if claimed is None or headline is None:
+        return sentences
+    sentences.append(
+        f"Claimed ε = {claimed:.4g} at δ = {report.question.delta:g}; audited {audited(headline)} (row ▶)."
+    )
+    row = report.claim_row
+    if row is not None and row is not headline and row.rejected and not headline.rejected:
+        sentences.append(
+            "That bound holds for a privacy curve of any shape, and alone would allow the claim. What "
+            "contradicts the claim is the test of the claimed curve itself "
+            f"(row ◀, p = {shown_p_value(row.p_value or 0.0)})."
+        )
     return sentences
+
+
+def audited(row: Row) -> str:
+    """What a row found about ε, with its beliefs, as a part of a sentence."""
+    if row.bound.status == "none-rejected":
+        return "without a lower bound, since nothing is rejected"
+    if row.epsilon is None:
+        return f"above every member of the family {row.bound.family}, {condition(row.beliefs)}"
+    return f"ε ≥ {rounded_down(row.epsilon)}, {condition(row.beliefs)}"
+
+
+def canaries_in_words(report: Report) -> str:
+    """How many canaries there were.
+
+    >>> import tightaudit as ta
+    >>> canaries_in_words(ta.audit([2.0], [1], delta=1e-5))
+    '1 canary'
+    """
+    return f"{report.run.n:,} {'canary' if report.run.n == 1 else 'canaries'}"
+
+
+def visible_sentence(visible: Visible) -> str:
+    """What an audit or an assertion could have seen."""
+    if visible.mechanism is None:
+        return "Could have seen: nothing. No leak, however large, would have shown."
+    shown = "contradicted the claim" if visible.claimed else "given a bound above 0"
+    return (
+        f"Could have seen: ε = {visible.epsilon:.3g} at δ = {visible.delta:g} or more "
+        f"({brief(visible.mechanism)}) would have {shown} in {percent(visible.often)} of audits with so many "
+        "canaries, if they are as strong as can be and outcomes are independent."
+    )
+
+
+def brief(claim: Claim) -> str:
+    """A claim with three digits for each parameter, where it is only an illustration.
+
+    >>> import tightaudit as ta
+    >>> brief(ta.Gaussian(1.23456)), brief(ta.DpSgd(1.0, 0.1, 200))
+    ('gaussian(mu=1.23)', 'dp-sgd(sigma=1,q=0.1,steps=200)')
+    """
+    return text_form(claim.name, {name: float(f"{value:.3g}") for name, value in claim.parameters.items()})
 
 
 def setting_line(report: Report) -> str:
@@ -167,9 +272,8 @@ def setting_line(report: Report) -> str:
     run, guessing = report.run, report.evidence.guessing
     assert guessing is not None
     source = f"{printable(run.source)}: " if run.source else ""
-    canaries = "canary" if run.n == 1 else "canaries"
     return (
-        f"{source}{run.n:,} {canaries}, {int(run.members.sum()):,} in; {guessing.rule} guessing; "
+        f"{source}{canaries_in_words(report)}, {int(run.members.sum()):,} in; {guessing.rule} guessing; "
         f"seed {guessing.seed}"
     )
 
@@ -182,8 +286,10 @@ def shown_claim(row: Row) -> str:
     >>> shown_claim(report.rows[0]), shown_claim(report.rows[1])
     ('gaussian(mu=1)', 'ε ≤ 4.3772')
     """
-    if row.tested is None or row.tested.point is None:
+    if row.tested is None or row.tests_claim_itself:
         return str(row.tested)
+    if row.tested.point is None:
+        return brief(row.tested)
     return f"ε ≤ {row.tested.epsilon(row.bound.delta):.5g}"
 
 
@@ -201,11 +307,16 @@ def notes(report: Report) -> list[str]:
     """What a reader of the table has to know."""
     sure = percent(report.question.confidence)
     lines = [
+        visible_sentence(report.visible),
         f"Each row alone holds with {sure} confidence, at δ = {report.question.delta:g}, if its beliefs do; "
-        "picking the largest afterwards does not."
+        "picking the largest afterwards does not.",
     ]
+    if report.question.family is not None and not report.question.family_known:
+        lines.append(
+            f"Rows with the curve {report.question.family} hold only if the privacy curve is of that family."
+        )
     if report.headline is not None:
-        lines.append(f"▶ rests on what was stated: {report.headline.beliefs}.")
+        lines.append(f"▶ the bound to quote, which rests only on what was stated: {report.headline.beliefs}.")
     if report.claim_row is not None:
         lines.append("◀ decides about the claim: the row that tests it on what was stated.")
     if isinstance(report.question.independent, str):

@@ -149,6 +149,21 @@ class Calibration:
         """ε of the claim."""
         return self.claim.epsilon(self.question.delta)
 
+    def __str__(self) -> str:
+        """The rates and the mean bounds as tables."""
+        from rich.console import Group
+
+        from tightaudit.render.terminal.calibration import calibration_view
+        from tightaudit.render.terminal.tables import without_colours
+
+        return without_colours(Group(*calibration_view(self)))
+
+    def _repr_html_(self) -> str:
+        from tightaudit.render.notebook import as_html
+        from tightaudit.render.terminal.calibration import calibration_view
+
+        return as_html(calibration_view(self))
+
 
 def calibrate(
     mechanism: Mechanism | str,

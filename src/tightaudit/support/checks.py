@@ -164,6 +164,16 @@ def vector(name: str, values: ArrayLike, prefix: str = "") -> FloatArray:
     return result
 
 
+def scores(name: str, values: ArrayLike, prefix: str = "") -> FloatArray:
+    """A vector of real numbers; booleans, where a score is a yes or a no, are 1 and 0.
+
+    >>> scores("scores", [True, False])
+    array([1., 0.])
+    """
+    raw = plain_array(name, values, prefix)
+    return vector(name, raw.astype(np.float64) if raw.dtype == np.bool_ else raw, prefix)
+
+
 def bits(name: str, values: ArrayLike) -> BoolArray:
     """A one-dimensional, non-empty array of zeros and ones, or of booleans.
 

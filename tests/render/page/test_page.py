@@ -101,3 +101,63 @@ def test_the_table_can_be_reached_by_keyboard(browser: Browser, page_file: Path)
     page.keyboard.press("Enter")
     assert page.url.endswith("#table")
     page.close()
+
+
+def test_the_top_says_it_at_a_glance(browser: Browser, page_file: Path) -> None:
+    """One large statement, the claimed ε against each row's, bars as long as their numbers say."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(page_file.as_uri())
+    sizes = page.evaluate(
+        "[...document.querySelectorAll('h1,h2,h3,p')].map(e => parseFloat(getComputedStyle(e).fontSize))"
+    )
+    assert sizes[1:].count(max(sizes)) == 1
+    assert page.locator("h1").inner_text() == "It leaks more than claimed"
+    values = [
+        float(text.split()[-1]) for text in page.locator(".bars .value").all_inner_texts() if "ε" in text
+    ]
+    assert len(values) == 5
+    widths = page.evaluate(
+        "[...document.querySelectorAll('.bars .track')].map(t => t.querySelector('.fill').offsetWidth)"
+    )
+    scale = widths[0] / values[0]
+    assert widths == pytest.approx([scale * value for value in values], abs=3)
+    limits = page.evaluate("[...document.querySelectorAll('.bars .limit')].map(e => e.offsetLeft)")
+    assert limits == pytest.approx([widths[0]] * 5, abs=3)
+    page.close()
+
+
+def test_plots_are_aligned_and_words_whole(browser: Browser, page_file: Path) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(page_file.as_uri())
+    tops = page.evaluate(
+        "[...document.querySelectorAll('figure svg')].map(e => e.getBoundingClientRect().top)"
+    )
+    assert max(tops) - min(tops) < 1
+    legends = page.locator("figure").nth(2).locator("text.legend").all_inner_texts()
+    # What releases all guesses is one dot: it has its name beside it and no entry in the legend.
+    lines = page.locator("figure").nth(2).locator("polyline").count()
+    assert len(legends) == lines
+    page.set_viewport_size({"width": 390, "height": 800})
+    broken = page.evaluate(_BROKEN_WORDS)
+    assert broken == []
+    page.close()
+
+
+_BROKEN_WORDS = """
+() => {
+  const broken = [];
+  const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (node.parentElement.closest('svg,style,dd,.faint')) continue;
+    for (const word of node.textContent.matchAll(/[A-Za-z-]{3,}/g)) {
+      if (word[0].length > 40) continue;
+      const range = document.createRange();
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      const tops = new Set([...range.getClientRects()].map(r => Math.round(r.top)));
+      if (tops.size > 1 && !word[0].includes('-')) broken.push(word[0]);
+    }
+  }
+  return broken;
+}
+"""

@@ -20,20 +20,29 @@ def typical_claim(claim: Claim | None, family: Family | None, delta: float) -> C
         return claim
     epsilon = TYPICAL_EPSILON if claim is None or claim.point is None else claim.point[0] or TYPICAL_EPSILON
     if family is None or not family.assumes_shape:
-        family = Gaussian.family() if delta > 0 else Laplace.family()
+        family = usual_family(delta)
     reachable = family.least_private.epsilon(delta) / 2
     if reachable == 0:
         return family.leaking(min(1.0, family.upper / 2))
     return family.at_epsilon(min(epsilon, reachable, LARGEST_TYPICAL_EPSILON), delta)
 
 
-def family_through(claim: Claim | None) -> Family:
-    """The family through a claim; the Gaussian one where there is no claim, or it has no family.
+def usual_family(delta: float) -> Family:
+    """The family to suppose where nothing is known: Gaussian, or Laplace where only a pure ε is finite.
 
-    >>> str(family_through(Laplace(1.0))), str(family_through(None))
-    ('laplace', 'gaussian')
+    >>> str(usual_family(1e-5)), str(usual_family(0.0))
+    ('gaussian', 'laplace')
     """
-    return Gaussian.family() if claim is None or not claim.parameter_names else claim.own_family()
+    return Gaussian.family() if delta > 0 else Laplace.family()
+
+
+def family_through(claim: Claim, delta: float) -> Family:
+    """The family through a claim; the usual one where it has none.
+
+    >>> str(family_through(Laplace(1.0), 1e-5))
+    'laplace'
+    """
+    return claim.own_family() if claim.parameter_names else usual_family(delta)
 
 
 def as_seen_by(family: Family, claim: Claim, delta: float) -> Claim:

@@ -43,13 +43,18 @@ def audit_fields(report: Report) -> dict[str, Any]:
         if question.claim is None
         else {
             "text": str(question.claim),
-            "epsilon": finite_or_none(question.claim.epsilon(question.delta)),
+            "epsilon": finite_or_none(report.question.claimed_epsilon),
             "row": report.decides.deciding,
         },
         "stated": {
             "independent": bool(question.independent),
             "why": question.independent if isinstance(question.independent, str) else None,
             "family_known": question.family_known,
+        },
+        "visible": {
+            "epsilon": report.visible.epsilon,
+            "mechanism": None if report.visible.mechanism is None else str(report.visible.mechanism),
+            "often": report.visible.often,
         },
         "rows": [_row(row) for row in report.rows],
         "run": {

@@ -30,7 +30,7 @@ def figures(report: Report) -> Iterator[Figure]:
 
 
 def _scores(report: Report) -> Figure:
-    heading = "Scores of members and non-members"
+    heading = "Can the scores tell members apart?"
     shown = report.plot_data.scores
     if shown is None:
         return Figure(heading, None, "The scores are not finite or span too much to be drawn.")
@@ -48,7 +48,7 @@ def _scores(report: Report) -> Figure:
         plot.area(x.tolist(), y.tolist(), style, f"{label} ({size:,})")
         plot.line(x.tolist(), y.tolist(), style)
     rest = f" {shown.outside:,} scores lie outside the picture." if shown.outside else ""
-    return Figure(heading, plot.to_svg(), f"Where the two differ, the mechanism leaks.{rest}")
+    return Figure(heading, plot.to_svg(), f"Where the two histograms differ, the mechanism leaks.{rest}")
 
 
 def _trade_offs(report: Report) -> Figure:
@@ -61,19 +61,27 @@ def _trade_offs(report: Report) -> Figure:
     shown, row = report.plot_data.trade_offs, report.headline or report.rows[0]
     caption = "A claim is a curve; the lower, the less private. "
     if shown.rejected is not None:
-        plot.area([*shown.rejected.x, 0.0], [*shown.rejected.y, 1.0], "region", "rejected")
+        plot.area([*shown.rejected.x, 0.0], [*shown.rejected.y, 1.0], "region", "rejected on what was stated")
         caption += (
             "Every claim whose curve stays in the shaded region is rejected with "
             f"{wording.percent(report.question.confidence)} confidence, {wording.condition(row.beliefs)}."
         )
     else:
         caption += "No region is rejected in the headline's row."
+    if shown.deciding is not None and report.claim_row is not None:
+        plot.area(
+            [*shown.deciding.x, 0.0], [*shown.deciding.y, 1.0], "second", "rejected in the row that decides"
+        )
+        beliefs = wording.condition(report.claim_row.beliefs)
+        caption += f" The row that decides about the claim (◀) rejects more, {beliefs}."
+        if report.claim_row.rejected and not row.rejected:
+            caption += " The claim leaves the first region only next to the corners, too little to be seen."
     plot.line([0, 1], [1, 0], "chance", "no leakage")
     if shown.claimed is not None:
         plot.line(shown.claimed.x, shown.claimed.y, "two", _cut(f"claim {report.question.claim}"))
     if shown.achieved is not None:
         plot.line(shown.achieved.x, shown.achieved.y, "one", "achieved by the scores (an estimate)")
-    return Figure("The trade-off achieved, and what is rejected", plot.to_svg(), caption)
+    return Figure("How well the guesses do, and what that rules out", plot.to_svg(), caption)
 
 
 def _bounds(report: Report) -> Figure:
@@ -88,16 +96,18 @@ def _bounds(report: Report) -> Figure:
         Axis("ε at least", 0, max([0.1, *bounds]) * 1.08),
     )
     for style, row, curve in zip(_STYLES, report.rows, curves, strict=False):
-        plot.line(curve.x, curve.y, style, _cut(wording.in_legend(row.beliefs)))
+        if len(curve.x) > 1:
+            plot.line(curve.x, curve.y, style, _cut(wording.in_legend(row.beliefs)))
     for style, row in zip(_STYLES, report.rows, strict=False):
         if row.epsilon is not None:
-            plot.dot(row.evidence.released, row.epsilon, style)
+            alone = row.method.name if row.method.releases_all else None
+            plot.dot(row.evidence.released, row.epsilon, style, alone)
     caption = (
         "Dots mark the table's own bounds. The lines are exploratory, by quick methods that may lie a little "
         "below: picking the number released by where a line is highest needs a correction, which releasing "
         "the best of several numbers makes."
     )
-    return Figure("The bound as the number released varies", plot.to_svg(), caption)
+    return Figure("Would another number of guesses have helped?", plot.to_svg(), caption)
 
 
 def _cut(text: str) -> str:

@@ -70,16 +70,24 @@ class Plot:
 
     def line(self, x: Sequence[float], y: Sequence[float], style: str, label: str | None = None) -> None:
         """Points joined by a line."""
-        self._add("polyline", f"line {style}", label, "line", points=self._points(x, y))
+        self._mark("polyline", f"line {style}", points=self._points(x, y))
+        if label is not None:
+            self._legend.append(("line", f"line {style}", label))
 
     def area(self, x: Sequence[float], y: Sequence[float], style: str, label: str | None = None) -> None:
         """A filled shape with the given corners."""
-        self._add("polygon", f"area {style}", label, "area", points=self._points(x, y))
+        self._mark("polygon", f"area {style}", points=self._points(x, y))
+        if label is not None:
+            self._legend.append(("area", f"area {style}", label))
 
-    def dot(self, x: float, y: float, style: str, label: str | None = None) -> None:
-        """One marked point."""
-        across, down = self._place([x], [y])
-        self._add("circle", f"dot {style}", label, "dot", cx=_short(across[0]), cy=_short(down[0]), r="5")
+    def dot(self, x: float, y: float, style: str, name: str | None = None) -> None:
+        """One marked point, its name beside it if it belongs to no line."""
+        across, down = (float(place[0]) for place in self._place([x], [y]))
+        self._mark("circle", f"dot {style}", cx=_short(across), cy=_short(down), r="5")
+        if name is not None:
+            side, anchor = (-10, "end") if across > WIDTH / 2 else (10, "start")
+            place = {"x": _short(across + side), "y": _short(down + 4), "text-anchor": anchor}
+            self._mark("text", "name", **place).text = name
 
     def to_svg(self) -> str:
         """The plot as one SVG element."""
@@ -95,10 +103,9 @@ class Plot:
             self._draw_legend(root, HEIGHT + _LEGEND_LINE * at, *entry)
         return ElementTree.tostring(root, encoding="unicode")
 
-    def _add(self, tag: str, style: str, label: str | None, kind: str, **attributes: str) -> None:
+    def _mark(self, tag: str, style: str, **attributes: str) -> ElementTree.Element:
         self._marks.append(ElementTree.Element(tag, {"class": style, **attributes}))
-        if label is not None:
-            self._legend.append((kind, style, label))
+        return self._marks[-1]
 
     def _place(self, x: Sequence[float], y: Sequence[float]) -> tuple[FloatArray, FloatArray]:
         across = _LEFT + self.x.position(np.asarray(x, dtype=float)) * (WIDTH - _LEFT - _RIGHT)
@@ -126,10 +133,6 @@ class Plot:
         middle = _short(down + 7)
         if kind == "line":
             _line(root, style, _short(_LEFT), middle, _short(_LEFT + 26), middle)
-        elif kind == "dot":
-            ElementTree.SubElement(
-                root, "circle", {"class": style, "cx": _short(_LEFT + 13), "cy": middle, "r": "5"}
-            )
         else:
             corner = {"x": _short(_LEFT), "y": _short(down + 1), "width": "26", "height": "12"}
             ElementTree.SubElement(root, "rect", {"class": style, **corner})

@@ -18,8 +18,13 @@ _WIDEST_FAMILY = 10
 def audit_view(report: Report) -> RenderableType:
     """The report as something rich can print; nothing in it is taken for markup."""
     style = {True: "bold red", False: "bold green", None: "bold"}[report.violated]
+    if report.violated is False and report.warnings:
+        style = "bold yellow"
+    verdict, *numbers = wording.verdict_sentences(report)
     parts: list[RenderableType] = [
-        Text(" ".join(wording.verdict_sentences(report)), style=style),
+        Text(verdict, style=style),
+        *([Text(" ".join(numbers))] if numbers else []),
+        *(Text(f"warning: {printable(warning)}", style="yellow") for warning in report.warnings),
         Text(wording.setting_line(report), style="dim"),
         "",
         _table(report),
@@ -28,7 +33,6 @@ def audit_view(report: Report) -> RenderableType:
     if below := next((row.beliefs.family for row in report.rows if _short(row) == _BELOW), None):
         parts.append(Text(f"Curve as below: the family {below}.", style="dim"))
     parts += [Text(line, style="dim") for line in wording.notes(report)]
-    parts += [Text(f"warning: {printable(warning)}", style="yellow") for warning in report.warnings]
     return Group(*parts)
 
 
