@@ -16,7 +16,8 @@ lint: $(VENV)/.dev
 	$(VENV)/bin/mypy
 
 site: $(VENV)/.dev
-	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict --quiet --site-dir site
+	rm -rf site
+	$(VENV)/bin/python -m sphinx --fail-on-warning --keep-going --quiet --fresh-env --doctree-dir $(VENV)/doctrees docs site
 
 validity: $(VENV)/.dev
 	$(VENV)/bin/python benchmarks/validity.py docs
