@@ -71,7 +71,7 @@ html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sphinx = False
 html_use_index = False
-html_theme_options = {"top_of_page_buttons": []}
+html_theme_options: dict[str, list[str]] = {"top_of_page_buttons": []}
 
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints_format = "short"
@@ -120,9 +120,9 @@ _PLAIN = re.compile(r"(``?[^`]*``?)")
 
 
 def readable(text: str) -> str:
-    """A page with the kinds of its code blocks spelled out: sessions, and files with their names.
+    r"""A page with the kinds of its code blocks spelled out: sessions, and files with their names.
 
-    >>> readable("```python\\n>>> 1 + 1\\n2\\n```").splitlines()[0]
+    >>> readable("```python\n>>> 1 + 1\n2\n```").splitlines()[0]
     '```pycon'
     """
     text = _SESSION.sub("```pycon\n", text).replace("(api.md#tightaudit.", "(#tightaudit.")
@@ -156,7 +156,9 @@ def _read_page(_: Sphinx, name: str, source: list[str]) -> None:
     source[0] = text
 
 
-def _read_docstring(_app: Sphinx, _what: str, _name: str, _of: object, _options: Any, lines: list[str]) -> None:
+def _read_docstring(
+    _app: Sphinx, _what: str, _name: str, _of: object, _options: Any, lines: list[str]
+) -> None:
     in_session = False
     for place, line in enumerate(lines):
         in_session = line.lstrip().startswith(">>>") or (in_session and bool(line.strip()))
@@ -165,10 +167,10 @@ def _read_docstring(_app: Sphinx, _what: str, _name: str, _of: object, _options:
 
 
 def _prose(line: str) -> str:
-    """Markdown as reStructuredText: signs that mean something there, and nothing in Markdown, are escaped.
+    r"""Markdown as reStructuredText: signs that mean something only there are escaped.
 
     >>> _prose("|L| of `f(x)`")
-    '\\\\|L\\\\| of `f(x)`'
+    '\\|L\\| of `f(x)`'
     """
     return "".join(
         part if part.startswith("`") else re.sub(r"([|\\])|(?<=\w)_(?!\w)", r"\\\g<0>", part)
@@ -204,5 +206,5 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", _read_page)
     app.connect("autodoc-process-docstring", _read_docstring)
     app.connect("doctree-read", _name_types)
-    # Formulas are MathML when the site is built, by what comes with docutils: nothing is fetched to read them.
+    # Docutils makes MathML of a formula when the site is built: nothing is fetched to read it.
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
