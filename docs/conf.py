@@ -12,10 +12,11 @@ import re
 from typing import Any
 
 from docutils import nodes
-from docutils.utils.math import latex2mathml
+from docutils.utils.math import MathError, latex2mathml
 from numpy.typing import ArrayLike
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.util.logging import getLogger
 from sphinx.util.typing import stringify_annotation
 
 from tightaudit.evidence.counts import Rule
@@ -64,7 +65,7 @@ myst_heading_anchors = 4
 exclude_patterns: list[str] = []
 
 html_theme = "furo"
-html_static_path = ["site.css"]
+html_static_path = ["site.css", "stix-two-math.woff2"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 # Only pages that are here: no copies of the sources, no index that repeats the reference.
@@ -113,6 +114,7 @@ SHORT_TYPES = {
         "Rule": Rule,
     }.items()
 }
+_LOGGER = getLogger(__name__)
 _SESSION = re.compile(r"^```python\n(?=>>> )", re.MULTILINE)
 _TITLED = re.compile(r"^```(\w+) title=\"([^\"]+)\"\n", re.MULTILINE)
 _NAME = re.compile(r"^- `(tightaudit[\w.]+)`$", re.MULTILINE)
@@ -196,7 +198,13 @@ def _put_name(part: nodes.Element, name: str, text: str) -> None:
 
 def _visit_math(translator: Any, node: nodes.Element) -> None:
     block = isinstance(node, nodes.math_block)
-    text = latex2mathml.tex2mathml(node.astext(), as_block=block)
+    try:
+        text = latex2mathml.tex2mathml(node.astext(), as_block=block)
+    except MathError as error:
+        _LOGGER.warning("%s: %s", error, node.astext(), location=node)
+        raise nodes.SkipNode from error
+    # Within a line a formula has no spaces of its own, which a browser would show.
+    text = re.sub(r">\s+<", "><", text)
     translator.body.append(f'<div class="math">{text}</div>' if block else text)
     raise nodes.SkipNode
 
