@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import pkgutil
 import re
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -68,8 +69,10 @@ html_theme = "furo"
 html_static_path = ["site.css", "stix-two-math.woff2"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 # Only pages that are here: no copies of the sources, no index that repeats the reference.
 html_copy_source = False
+html_show_copyright = False
 html_show_sphinx = False
 html_use_index = False
 html_theme_options: dict[str, list[str]] = {"top_of_page_buttons": []}
@@ -115,7 +118,8 @@ SHORT_TYPES = {
     }.items()
 }
 _LOGGER = getLogger(__name__)
-_SESSION = re.compile(r"^```python\n(?=>>> )", re.MULTILINE)
+# The empty line that ends the output of a session is for the tests.
+_SESSION = re.compile(r"^```python\n(>>> .*?)\n*^```$", re.MULTILINE | re.DOTALL)
 _TITLED = re.compile(r"^```(\w+) title=\"([^\"]+)\"\n", re.MULTILINE)
 _NAME = re.compile(r"^- `(tightaudit[\w.]+)`$", re.MULTILINE)
 _PLAIN = re.compile(r"(``?[^`]*``?)")
@@ -127,7 +131,7 @@ def readable(text: str) -> str:
     >>> readable("```python\n>>> 1 + 1\n2\n```").splitlines()[0]
     '```pycon'
     """
-    text = _SESSION.sub("```pycon\n", text).replace("(api.md#tightaudit.", "(#tightaudit.")
+    text = _SESSION.sub(r"```pycon\n\1\n```", text).replace("(api.md#tightaudit.", "(#tightaudit.")
     return _TITLED.sub(r"```{code-block} \1\n:caption: \2\n\n", text)
 
 
