@@ -75,6 +75,7 @@ html_copy_source = False
 html_show_copyright = False
 html_show_sphinx = False
 html_use_index = False
+html_domain_indices = False
 html_theme_options: dict[str, list[str]] = {"top_of_page_buttons": []}
 
 autodoc_default_options = {"members": True, "member-order": "bysource"}
@@ -165,11 +166,27 @@ def _read_page(_: Sphinx, name: str, source: list[str]) -> None:
 def _read_docstring(
     _app: Sphinx, _what: str, _name: str, _of: object, _options: Any, lines: list[str]
 ) -> None:
-    in_session = False
-    for place, line in enumerate(lines):
+    lines[:] = as_restructured(lines)
+
+
+def as_restructured(lines: list[str]) -> list[str]:
+    r"""The Markdown of a docstring as reStructuredText, which is what Sphinx reads there.
+
+    >>> as_restructured(["Say", "", "    x = 1", "", "|x|"])
+    ['Say', '', '::', '', '    x = 1', '', '\\|x\\|']
+    """
+    found: list[str] = []
+    in_code = in_session = False
+    for line in lines:
+        indented = line.startswith("    ")
         in_session = line.lstrip().startswith(">>>") or (in_session and bool(line.strip()))
-        if not in_session:
-            lines[place] = _prose(line)
+        if indented and not in_code and not in_session and found and not found[-1].strip():
+            found += ["::", ""]
+            in_code = True
+        elif line.strip() and not indented:
+            in_code = False
+        found.append(line if in_code or in_session else _prose(line))
+    return found
 
 
 def _prose(line: str) -> str:
