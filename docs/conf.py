@@ -122,6 +122,7 @@ _LOGGER = getLogger(__name__)
 # The empty line that ends the output of a session is for the tests.
 _SESSION = re.compile(r"^```python\n(>>> .*?)\n*^```$", re.MULTILINE | re.DOTALL)
 _TITLED = re.compile(r"^```(\w+) title=\"([^\"]+)\"\n", re.MULTILINE)
+_LINKED_PICTURE = re.compile(r"\[(!\[[^\]]*\]\([^)]+\))\]\([^)]+\)")
 _NAME = re.compile(r"^- `(tightaudit[\w.]+)`$", re.MULTILINE)
 _PLAIN = re.compile(r"(``?[^`]*``?)")
 
@@ -132,6 +133,7 @@ def readable(text: str) -> str:
     >>> readable("```python\n>>> 1 + 1\n2\n```").splitlines()[0]
     '```pycon'
     """
+    text = _LINKED_PICTURE.sub(r"\1", text)
     text = _SESSION.sub(r"```pycon\n\1\n```", text).replace("(api.md#tightaudit.", "(#tightaudit.")
     return _TITLED.sub(r"```{code-block} \1\n:caption: \2\n\n", text)
 
@@ -217,6 +219,15 @@ def _put_name(part: nodes.Element, name: str, text: str) -> None:
                 return
 
 
+def _link_pictures(app: Sphinx, document: nodes.document, _name: str) -> None:
+    # On a phone a picture is best looked at alone.
+    for picture in list(document.findall(nodes.image)):
+        _, file = app.env.images[picture["uri"]]
+        picture.replace_self(
+            nodes.reference("", "", picture.deepcopy(), refuri=f"_images/{file}", internal=True)
+        )
+
+
 def _visit_math(translator: Any, node: nodes.Element) -> None:
     block = isinstance(node, nodes.math_block)
     try:
@@ -235,5 +246,6 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", _read_page)
     app.connect("autodoc-process-docstring", _read_docstring)
     app.connect("doctree-read", _name_types)
+    app.connect("doctree-resolved", _link_pictures)
     # Docutils makes MathML of a formula when the site is built: nothing is fetched to read it.
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
