@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint site bench validity tightness monte-carlo clean
+.PHONY: demo test lint site pictures bench validity tightness monte-carlo clean
 
 demo: $(VENV)/.torch
 	$(VENV)/bin/tightaudit demo
@@ -16,7 +16,8 @@ lint: $(VENV)/.dev
 	$(VENV)/bin/mypy
 
 site: $(VENV)/.dev
-	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict --quiet --site-dir site
+	rm -rf site
+	$(VENV)/bin/python -m sphinx --fail-on-warning --keep-going --quiet --fresh-env --doctree-dir $(VENV)/doctrees docs site
 
 validity: $(VENV)/.dev
 	$(VENV)/bin/python benchmarks/validity.py docs
@@ -27,6 +28,9 @@ tightness: $(VENV)/.dev
 
 monte-carlo: $(VENV)/.dev
 	TIGHTAUDIT_DRAWS=1000000 $(VENV)/bin/python -m pytest --quiet tests/methods/test_rank_weighted.py -k simulated
+
+pictures: $(VENV)/.dev
+	$(VENV)/bin/python benchmarks/pictures.py docs
 
 bench: $(VENV)/.dev
 	$(VENV)/bin/python benchmarks/core.py

@@ -1,9 +1,16 @@
-"""Puts measured tables into the pages of the documentation."""
+"""What the pages of the documentation show of what was measured: tables, and the data of pictures."""
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """What was measured, as it was written."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def put_table(path: Path, lines: list[str]) -> None:

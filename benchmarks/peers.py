@@ -5,7 +5,7 @@
 Scores of a 1-GDP mechanism with 10³ to 10⁷ canaries, a fifth of the guesses released, δ = 10⁻⁵ and 95%
 confidence. Each contender is timed from scores to ε beside a stable sort of the same scores, so that a noisy
 machine slows both, and in CPU time, because on a shared one the clock on the wall favours what is done before
-its turn is over. All of them use one thread. Writes `speed.csv`, `speed.png` and the tables in `speed.md`
+its turn is over. All of them use one thread. Writes `speed.csv`, `speed.svg` and the tables in `speed.md`
 into the folder: under ten minutes on two cores. Part of `make bench`.
 """
 
@@ -22,11 +22,11 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 from core import peak_megabytes
 from jax_privacy.auditing import Explicit
-from pages import put_table
+from pages import put_table, rows_of
 from peer_bounds import (
     DELTA,
     LEVEL,
@@ -45,10 +45,18 @@ from peer_bounds import (
 
 import tightaudit as ta
 from tightaudit.evidence.counts import Rule
+from tightaudit.render.pictures import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PINK,
+    VERMILION,
+    picture_style,
+    save_picture,
+)
 from tightaudit.render.wording import in_cells
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
 
 TRUTH, SEED = ta.Gaussian(1.0), 0
 POWERS = {10**3: "10³", 10**4: "10⁴", 10**5: "10⁵", 10**6: "10⁶", 10**7: "10⁷"}
@@ -67,16 +75,6 @@ SORT, AUDIT = "stable sort", "whole audit"
 STEINKE, RECURSION, EXACT, BY_RANK = "steinke", "fdp-recursion", "exact", "order-statistics"
 JAX_STEINKE, JAX_FDP = "JAX-Privacy one-run, same threshold", "JAX-Privacy f-DP, same threshold"
 QUADRATURE = "quadrature, 20,001 nodes"
-GREY, BLUE, VERMILION, ORANGE, GREEN, PINK, BLACK = (
-    "#888888",
-    "#0072B2",
-    "#D55E00",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#000000",
-)
-"""Okabe and Ito's colours."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ CONTENDERS = (
     Contender(QUADRATURE, EXACT, quadrature_exact, VERMILION, "s"),
     Contender(BY_RANK, BY_RANK, ours(BY_RANK, GAUSSIAN, "two-sided"), PINK, "v"),
     Contender("quadrature, 20,001 nodes a rank", BY_RANK, quadrature_by_rank, ORANGE, "D"),
-    Contender(AUDIT, AUDIT, whole_audit, BLACK, "P"),
+    Contender(AUDIT, AUDIT, whole_audit, INK, "P"),
 )
 PANELS = (
     ("Steinke et al., any dependence, (ε, δ)-DP", (STEINKE,)),
@@ -415,33 +413,36 @@ def machine() -> list[str]:
     return [f"{model}, {os.cpu_count()} cores, shared", platform.system(), *versions]
 
 
-def draw(path: Path, cells: Cells) -> None:
+def draw(folder: Path) -> None:
     """A panel per kind of bound: seconds from scores to ε."""
-    figure_, axes = plt.subplots(1, 3, figsize=(13, 6), sharex=True, sharey=True, layout="constrained")
-    for axis, (title, rivals) in zip(axes, PANELS, strict=True):
-        floor = [cells[SORT, n].seconds for n in SIZES]
-        axis.plot(SIZES, floor, color=GREY, linestyle=":", linewidth=2, label=SORT)
-        for contender in (c for c in CONTENDERS if c.rival in rivals):
-            run = [n for n in SIZES if (contender.name, n) in cells]
-            own = contender.name == contender.rival
-            axis.plot(
-                run,
-                [cells[contender.name, n].seconds for n in run],
-                color=contender.colour,
-                marker=contender.marker,
-                linestyle="-" if own else "--",
-                linewidth=2 if own else 1.3,
-                label=f"{contender.name} (tightaudit)" if own else contender.name,
-            )
-        axis.set_xscale("log")
-        axis.set_yscale("log")
-        axis.set_title(title, fontsize=10)
-        axis.set_xlabel("canaries n")
-        axis.grid(color="#eeeeee")
-        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), frameon=False, fontsize=9)
-    axes[0].set_ylabel("CPU seconds from scores to ε")
-    figure_.suptitle("Time for one bound; a line ends where the next point was too slow to run")
-    figure_.savefig(path, dpi=150)
+    seconds = {(r["contender"], int(r["n"])): float(r["seconds"]) for r in rows_of(folder / "speed.csv")}
+    with picture_style():
+        figure_, axes = plt.subplots(1, 3, figsize=(13, 6), sharex=True, sharey=True, layout="constrained")
+        for axis, (title, rivals) in zip(axes, PANELS, strict=True):
+            floor = [seconds[SORT, n] for n in SIZES]
+            axis.plot(SIZES, floor, color=GREY, linestyle=":", linewidth=2, label=SORT)
+            for contender in (c for c in CONTENDERS if c.rival in rivals):
+                run = [n for n in SIZES if (contender.name, n) in seconds]
+                own = contender.name == contender.rival
+                axis.plot(
+                    run,
+                    [seconds[contender.name, n] for n in run],
+                    color=contender.colour,
+                    marker=contender.marker,
+                    linestyle="-" if own else "--",
+                    linewidth=2 if own else 1.3,
+                    label=f"{contender.name} (tightaudit)" if own else contender.name,
+                )
+            axis.set_xscale("log")
+            axis.set_yscale("log")
+            axis.set_title(title, fontsize=10)
+            axis.set_xlabel("canaries n")
+            axis.grid(visible=True)
+            axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), fontsize=9)
+        axes[0].set_ylabel("CPU seconds from scores to ε")
+        figure_.suptitle("Time for one bound; a line ends where the next point was too slow to run")
+        save_picture(figure_, folder / "speed.svg")
+        plt.close(figure_)
 
 
 def main() -> None:
@@ -454,7 +455,7 @@ def main() -> None:
     put_table(page, table(headings, [described]))
     write_csv(folder / "speed.csv", cells)
     write_tables(page, cells, reports)
-    draw(folder / "speed.png", cells)
+    draw(folder)
     alarm_headings = ["scores that know nothing", "runs", "its default", "threshold fixed"]
     put_table(page, table(alarm_headings, false_alarm_rows()))
     for row in target_rows(cells):

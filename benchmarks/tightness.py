@@ -3,7 +3,7 @@
     python benchmarks/tightness.py docs [audits]
 
 Simulates so many audits (400 unless told) of each mechanism at each n, all methods on the same errors, and
-writes `tightness.csv`, `tightness.png` and the tables in `tightness.md` into the folder: about half an hour
+writes `tightness.csv`, `tightness.svg` and the tables in `tightness.md` into the folder: about half an hour
 on two cores. δ = 10⁻⁵, 95% confidence.
 """
 
@@ -15,19 +15,17 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 from joblib import Parallel, delayed
-from pages import put_table
+from pages import put_table, rows_of
 from scipy.interpolate import PchipInterpolator
 
 import tightaudit as ta
 from tightaudit.claims.parts.typical import typical_claim
+from tightaudit.render.pictures import BLUE, GREY, INK, VERMILION, picture_style, save_picture
 from tightaudit.simulate.mechanisms.base import as_mechanism
 from tightaudit.support.checks import FloatArray
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
 
 DELTA = 1e-5
 SIZES = tuple(round(10 ** (half / 2)) for half in range(4, 13))
@@ -39,13 +37,13 @@ MECHANISMS = (
     ("subsampled-gaussian(mu=1,q=0.5)", ta.SubsampledGaussian.family(q=0.5)),
 )
 SHOWN = (
-    ("order-statistics", 0.2, "order-statistics, n/5", "#D55E00", "s", "-"),
-    ("exact", 0.2, "exact, n/5", "#0072B2", "o", ":"),
-    ("exact", 0.5, "exact, n/2", "#0072B2", "v", "--"),
-    ("exact", 1.0, "exact, n", "#0072B2", "^", "-"),
-    ("rank-weighted", 1.0, "rank-weighted", "#000000", "P", "-"),
+    ("order-statistics", 0.2, "order-statistics, n/5", VERMILION, "s", "-"),
+    ("exact", 0.2, "exact, n/5", BLUE, "o", ":"),
+    ("exact", 0.5, "exact, n/2", BLUE, "v", "--"),
+    ("exact", 1.0, "exact, n", BLUE, "^", "-"),
+    ("rank-weighted", 1.0, "rank-weighted", INK, "P", "-"),
 )
-"""Method, share released, name, and how it is drawn: Okabe and Ito's colours."""
+"""Method, share released, name, and how it is drawn."""
 ALSO_COMPARED = (("exact", 0.1), ("exact", 0.3), ("exact", 0.7), ("exact", 0.85))
 """Further numbers released, for the comparison of `rank-weighted` with every one of them."""
 FROM = 10_000
@@ -192,38 +190,42 @@ def write_tables(path: Path, cells: list[Cell]) -> None:
     put_table(path, table)
 
 
-def draw(path: Path, cells: list[Cell], audits: int) -> None:
+def draw(folder: Path) -> None:
     """A panel per mechanism: bounds as a share of the true ε, bands one standard deviation to either side."""
-    figure, axes = plt.subplots(2, 3, figsize=(12, 7), sharex=True, sharey=True, layout="constrained")
-    panels = axes.ravel()
-    for axis, (text, _) in zip(panels, MECHANISMS, strict=False):
-        for method, share, name, colour, marker, style in SHOWN:
-            found = line(cells, text, method, share)
-            n, mean = [c.n for c in found], np.array([c.mean / c.true for c in found])
-            axis.plot(n, mean, color=colour, marker=marker, linestyle=style, markersize=5, label=name)
-            if method != "exact":
-                spread = np.array([c.spread / c.true for c in found])
-                axis.fill_between(n, mean - spread, mean + spread, color=colour, alpha=0.13, linewidth=0)
-        axis.axhline(1, color="black", linewidth=1)
-        axis.axhline(TARGET, color="#888888", linewidth=1, linestyle=(0, (2, 2)))
-        axis.set_xscale("log")
-        axis.set_ylim(0, 1.08)
-        true = found[0].true
-        axis.set_title(f"{text}, ε = {true:.3g}", fontsize=10)
-        axis.grid(color="#eeeeee")
-    for axis in (axes[1, 0], axes[1, 1], axes[0, 2]):
-        axis.set_xlabel("canaries n")
-        axis.tick_params(labelbottom=True)
-    for axis in axes[:, 0]:
-        axis.set_ylabel("mean bound / true ε")
-    panels[-1].axis("off")
-    handles, labels = panels[0].get_legend_handles_labels()
-    panels[-1].legend(handles, labels, loc="center", frameon=False, fontsize=11)
-    figure.suptitle(
-        f"Mean of {audits} audits at δ = 10⁻⁵ and 95% confidence; bands are one standard deviation. "
-        "Dotted: 95% of ε."
-    )
-    figure.savefig(path, dpi=150)
+    rows = rows_of(folder / "tightness.csv")
+    with picture_style():
+        figure, axes = plt.subplots(2, 3, figsize=(12, 7), sharex=True, sharey=True, layout="constrained")
+        panels = axes.ravel()
+        for axis, (text, _) in zip(panels, MECHANISMS, strict=False):
+            for method, share, name, colour, marker, style in SHOWN:
+                here = (text, method, share)
+                found = [r for r in rows if (r["mechanism"], r["method"], float(r["share_released"])) == here]
+                n, true = [int(row["n"]) for row in found], float(found[0]["true_epsilon"])
+                mean = np.array([float(row["mean_bound"]) / true for row in found])
+                axis.plot(n, mean, color=colour, marker=marker, linestyle=style, markersize=5, label=name)
+                if method != "exact":
+                    spread = np.array([float(row["standard_deviation"]) / true for row in found])
+                    axis.fill_between(n, mean - spread, mean + spread, color=colour, alpha=0.13, linewidth=0)
+            axis.axhline(1, color=INK, linewidth=1)
+            axis.axhline(TARGET, color=GREY, linewidth=1, linestyle=(0, (2, 2)))
+            axis.set_xscale("log")
+            axis.set_ylim(0, 1.08)
+            axis.set_title(f"{text}, ε = {true:.3g}", fontsize=10)
+            axis.grid(visible=True)
+        for axis in (axes[1, 0], axes[1, 1], axes[0, 2]):
+            axis.set_xlabel("canaries n")
+            axis.tick_params(labelbottom=True)
+        for axis in axes[:, 0]:
+            axis.set_ylabel("mean bound / true ε")
+        panels[-1].axis("off")
+        handles, labels = panels[0].get_legend_handles_labels()
+        panels[-1].legend(handles, labels, loc="center", fontsize=11)
+        figure.suptitle(
+            f"Mean of {rows[0]['audits']} audits at δ = 10⁻⁵ and 95% confidence; bands are one standard "
+            "deviation. Dotted: 95% of ε."
+        )
+        save_picture(figure, folder / "tightness.svg")
+        plt.close(figure)
 
 
 def main() -> None:
@@ -231,7 +233,7 @@ def main() -> None:
     cells = measure(audits)
     write_csv(folder / "tightness.csv", cells)
     write_tables(folder / "tightness.md", cells)
-    draw(folder / "tightness.png", cells, audits)
+    draw(folder)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python benchmarks/validity.py docs [repetitions]
 
-Writes `validity.csv`, `validity-of-audits.csv`, `validity.png` and the tables in `validity.md` into the
+Writes `validity.csv`, `validity-of-audits.csv`, `validity.svg` and the tables in `validity.md` into the
 folder, in a few minutes.
 """
 
@@ -12,16 +12,26 @@ import csv
 import sys
 from pathlib import Path
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
-from pages import put_table
+from pages import put_table, rows_of
 
 from tightaudit.methods.base import METHODS
+from tightaudit.render.pictures import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PAPER,
+    PINK,
+    SKY,
+    VERMILION,
+    picture_style,
+    save_picture,
+)
 from tightaudit.render.wording import in_cells
 from tightaudit.simulate.calibration import Audits, Calibration, Rejections, calibrate
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
 
 LEVELS = (0.05, 0.001)
 # (mechanism, n, released): the dependent ones where their dependence bites.
@@ -193,55 +203,63 @@ def replace_audits_table(path: Path, results: list[Calibration]) -> None:
     put_table(path, lines)
 
 
-def draw(path: Path, rows: list[tuple[str, int, int, bool, list[Rejections]]], repetitions: int) -> None:
+def draw(folder: Path, repetitions: int = 10_000) -> None:
     """One line per mechanism, one mark per method, on a logarithmic axis with the level drawn in."""
-    # Okabe and Ito's palette, safe for colour-blind readers; filled marks need independence.
+    rows = rows_of(folder / "validity.csv")
+    # Filled marks need independence.
     style = {
-        "exact": ("#0072B2", "o"),
-        "rank-weighted": ("#000000", "P"),
-        "order-statistics": ("#D55E00", "s"),
-        "bits": ("#CC79A7", "D"),
-        "any-dependence": ("#009E73", "^"),
-        "fdp-recursion": ("#E69F00", "v"),
-        "steinke": ("#56B4E9", "X"),
+        "exact": (BLUE, "o"),
+        "rank-weighted": (INK, "P"),
+        "order-statistics": (VERMILION, "s"),
+        "bits": (PINK, "D"),
+        "any-dependence": (GREEN, "^"),
+        "fdp-recursion": (ORANGE, "v"),
+        "steinke": (SKY, "X"),
     }
     floor = 0.5 / repetitions
-    figure, axes = plt.subplots(1, 2, figsize=(11, 9), sharey=True, layout="constrained")
-    for axis, level in zip(axes, LEVELS, strict=True):
-        for name, (colour, marker) in style.items():
-            points = [
-                (max(r.rate, floor), place)
-                for place, (*_, found) in enumerate(rows)
-                for r in found
-                if r.method == name and r.level == level
-            ]
-            x, y = np.array(points).T
-            needs = METHODS[name].assumes.independent_outcomes
-            shift = 0.1 * (3 - list(style).index(name))
-            face = colour if needs else "white"
-            axis.scatter(
-                x, y + shift, color=colour, marker=marker, s=42, facecolor=face, label=name, zorder=3
-            )
-        axis.axvline(level, color="black", linewidth=1)
-        axis.set_xscale("log")
-        axis.set_xlim(floor / 1.6, 1.3)
-        axis.set_title(f"nominal level {100 * level:g}%")
-        axis.set_xlabel("true claims rejected")
-        ticks = [t for t in (1e-3, 1e-2, 1e-1, 1.0) if t > 4 * floor]
-        axis.set_xticks([floor, *ticks], ["none", *(f"{100 * t:g}%" for t in ticks)])
-        axis.minorticks_off()
-        axis.grid(axis="y", color="#dddddd")
-        split = sum(independent for *_, independent, _ in rows) - 0.5
-        axis.axhline(split, color="#888888", linestyle="--", linewidth=1)
-    axes[0].set_yticks(range(len(rows)), [f"{text}\nn={n}, r={r}" for text, n, r, *_ in rows], fontsize=8)
-    axes[0].invert_yaxis()
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=7, frameon=False)
-    figure.suptitle(
-        "False rejections: right of the line is too often. Above the dashed line outcomes are independent;\n"
-        "filled marks need that, open ones do not."
-    )
-    figure.savefig(path, dpi=150)
+    settings = list(dict.fromkeys((row["mechanism"], row["n"], row["released"]) for row in rows))
+    independent = {row["mechanism"] for row in rows if row["independent"] == "True"}
+    with picture_style():
+        figure, axes = plt.subplots(1, 2, figsize=(11, 9), sharey=True, layout="constrained")
+        for axis, level in zip(axes, LEVELS, strict=True):
+            for name, (colour, marker) in style.items():
+                points = [
+                    (
+                        max(float(row["rate"]), floor),
+                        settings.index((row["mechanism"], row["n"], row["released"])),
+                    )
+                    for row in rows
+                    if row["method"] == name and float(row["level"]) == level
+                ]
+                x, y = np.array(points).T
+                needs = METHODS[name].assumes.independent_outcomes
+                shift = 0.1 * (3 - list(style).index(name))
+                face = colour if needs else PAPER
+                axis.scatter(
+                    x, y + shift, color=colour, marker=marker, s=42, facecolor=face, label=name, zorder=3
+                )
+            axis.axvline(level, color=INK, linewidth=1)
+            axis.set_xscale("log")
+            axis.set_xlim(floor / 1.6, 1.3)
+            axis.set_title(f"nominal level {100 * level:g}%")
+            axis.set_xlabel("true claims rejected")
+            ticks = [t for t in (1e-3, 1e-2, 1e-1, 1.0) if t > 4 * floor]
+            axis.set_xticks([floor, *ticks], ["none", *(f"{100 * t:g}%" for t in ticks)])
+            axis.minorticks_off()
+            axis.grid(axis="y")
+            split = sum(text in independent for text, *_ in settings) - 0.5
+            axis.axhline(split, color=GREY, linestyle="--", linewidth=1)
+        labels = [f"{text}\nn={n}, r={released}" for text, n, released in settings]
+        axes[0].set_yticks(range(len(settings)), labels, fontsize=8)
+        axes[0].invert_yaxis()
+        handles, names = axes[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=7)
+        figure.suptitle(
+            "False rejections: right of the line is too often. Above the dashed line outcomes are\n"
+            "independent; filled marks need that, open ones do not."
+        )
+        save_picture(figure, folder / "validity.svg")
+        plt.close(figure)
 
 
 def main() -> None:
@@ -250,7 +268,7 @@ def main() -> None:
     rows = measure(repetitions)
     write_csv(folder / "validity.csv", rows)
     replace_table(folder / "validity.md", rows)
-    draw(folder / "validity.png", rows, repetitions)
+    draw(folder, repetitions)
     audits = measure_audits(repetitions)
     write_audits_csv(folder / "validity-of-audits.csv", audits)
     replace_audits_table(folder / "validity.md", audits)

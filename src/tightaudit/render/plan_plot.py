@@ -4,39 +4,39 @@ from collections.abc import Sequence
 from os import PathLike
 
 from tightaudit.planning.canaries import Plan
+from tightaudit.render.pictures import BLUE, GREEN, GREY, INK, ORANGE, picture_style, save_picture
 from tightaudit.render.wording import in_legend
-from tightaudit.support.extras import needs
 
 _LOOKS = {
-    (True, True): ("#000000", "P", "-"),
-    (True, False): ("#0072B2", "o", "--"),
-    (False, True): ("#009E73", "^", "-"),
-    (False, False): ("#E69F00", "v", "--"),
+    (True, True): (INK, "P", "-"),
+    (True, False): (BLUE, "o", "--"),
+    (False, True): (GREEN, "^", "-"),
+    (False, False): (ORANGE, "v", "--"),
 }
 
 
 def draw_plan(plan: Plan, curves: Sequence[tuple[int, Sequence[float]]], path: str | PathLike[str]) -> None:
     """Draw the median bound against n, a line per row, with the number each needs marked."""
-    with needs("plot", "a plot"):
-        import matplotlib as mpl
-
-        mpl.use("Agg")
+    with picture_style({"savefig.dpi": 160}):
         import matplotlib.pyplot as plt
-    sizes = [n for n, _ in curves]
-    figure, axis = plt.subplots(figsize=(7, 4.4), layout="constrained")
-    axis.axhline(plan.true_epsilon, color="#444444", linewidth=1, label=f"ε of {plan.truth}")
-    for place, row in enumerate(plan.rows):
-        colour, marker, line = _LOOKS[row.beliefs.independent, row.beliefs.family is not None]
-        medians = [bounds[place] for _, bounds in curves]
-        label = f"{in_legend(row.beliefs)}: {row.forecast.method.name}"
-        axis.plot(sizes, medians, color=colour, marker=marker, linestyle=line, label=label)
-        if row.n is not None:
-            axis.plot([row.n, row.n], [0, row.forecast.median], color=colour, linewidth=0.8, linestyle=":")
-    axis.set_xscale("log")
-    axis.set_ylim(0, 1.08 * max(plan.true_epsilon, *(max(bounds) for _, bounds in curves)))
-    axis.set_xlabel("canaries (dotted: the number needed)")
-    axis.set_ylabel(f"median lower bound on ε at δ = {plan.question.delta:g}")
-    axis.grid(color="#e6e6e6")
-    figure.legend(loc="outside lower center", ncols=1, frameon=False, fontsize=8)
-    figure.savefig(path, dpi=160)
-    plt.close(figure)
+
+        sizes = [n for n, _ in curves]
+        figure, axis = plt.subplots(figsize=(7, 4.4), layout="constrained")
+        axis.axhline(plan.true_epsilon, color=GREY, linewidth=1, label=f"ε of {plan.truth}")
+        for place, row in enumerate(plan.rows):
+            colour, marker, line = _LOOKS[row.beliefs.independent, row.beliefs.family is not None]
+            medians = [bounds[place] for _, bounds in curves]
+            label = f"{in_legend(row.beliefs)}: {row.forecast.method.name}"
+            axis.plot(sizes, medians, color=colour, marker=marker, linestyle=line, label=label)
+            if row.n is not None:
+                axis.plot(
+                    [row.n, row.n], [0, row.forecast.median], color=colour, linewidth=0.8, linestyle=":"
+                )
+        axis.set_xscale("log")
+        axis.set_ylim(0, 1.08 * max(plan.true_epsilon, *(max(bounds) for _, bounds in curves)))
+        axis.set_xlabel("canaries (dotted: the number needed)")
+        axis.set_ylabel(f"median lower bound on ε at δ = {plan.question.delta:g}")
+        axis.grid(visible=True)
+        figure.legend(loc="outside lower center", ncols=1, fontsize=8)
+        save_picture(figure, path)
+        plt.close(figure)

@@ -15,6 +15,7 @@ import numpy as np
 from tightaudit.claims.text import as_claim
 from tightaudit.paper.figures.base import FIGURES, Cell, PaperFigure, Results, Row
 from tightaudit.paper.figures.parts.style import plain_style
+from tightaudit.render.pictures import BLUE, VERMILION
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -67,16 +68,16 @@ class BasePairs(PaperFigure):
             for axis, (title, _) in zip(axes, CLAIMS, strict=True):
                 here = [row for row in rows if row["panel"] == title]
                 x = [row["x"] for row in here]
-                axis.plot(x, [row["p"] for row in here], color="#0072B2", linestyle="--", label="P, uniform")
-                axis.plot(x, [row["q"] for row in here], color="#D55E00", label="Q")
+                axis.plot(x, [row["p"] for row in here], color=BLUE, linestyle="--", label="P, uniform")
+                axis.plot(x, [row["q"] for row in here], color=VERMILION, label="Q")
                 atom = float(here[0]["q_atom_at_1"])
                 if atom > 1e-12:
                     axis.annotate(
                         f"atom {atom:.2g} at 1",
                         xy=(1, HIGHEST),
                         xytext=(0.42, 0.9 * HIGHEST),
-                        arrowprops={"arrowstyle": "->", "color": "#D55E00"},
-                        color="#D55E00",
+                        arrowprops={"arrowstyle": "->", "color": VERMILION},
+                        color=VERMILION,
                     )
                 axis.set_title(title)
                 axis.set_ylim(0, HIGHEST)

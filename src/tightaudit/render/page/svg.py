@@ -1,7 +1,7 @@
 """Small plots as inline SVG.
 
-A report has to follow the reader's colour scheme, which a picture from a plotting library cannot: the colours
-here are classes that the page's style sheet fills in. Every text passes through an XML library, escaped.
+A report has to follow the reader's colour scheme and needs no plotting library for it: the colours here are
+classes that the page's style sheet fills in. Every text passes through an XML library, escaped.
 """
 
 import math

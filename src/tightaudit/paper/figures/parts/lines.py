@@ -12,6 +12,7 @@ from tightaudit.evidence.counts import Rule
 from tightaudit.paper.figures.base import Cell, PaperFigure, Results, Row
 from tightaudit.paper.figures.parts.audits import REPETITIONS, AuditCell
 from tightaudit.paper.figures.parts.style import TRUTH, draw_line, plain_style
+from tightaudit.render.pictures import GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,11 +122,11 @@ class LinesFigure(PaperFigure):
     def _draw_accuracy(axis: Axes, rows: Sequence[Row], *, named: bool) -> None:
         right = axis.twinx()
         right.plot(
-            [row["x"] for row in rows], [row["accuracy"] for row in rows], color="#999999", linewidth=2
+            [row["x"] for row in rows], [row["accuracy"] for row in rows], color=GREY, linewidth=2, alpha=0.7
         )
         right.set_ylim(0.5, 1.02)
         if named:
-            right.set_ylabel("accuracy of released guesses (grey)", color="#666666", fontsize=8)
+            right.set_ylabel("accuracy of released guesses (grey)", color=GREY, fontsize=8)
         right.grid(visible=False)
         axis.set_zorder(right.get_zorder() + 1)
         axis.patch.set_visible(False)

@@ -1,4 +1,4 @@
-"""How a method looks, the same in every figure: Okabe and Ito's colours, safe for colour-blind readers.
+"""How a method looks, the same in every figure.
 
 The paper's own method and those it compares with have full lines, ours beyond the paper broken ones.
 """
@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tightaudit.paper.figures.base import Row
-from tightaudit.support.extras import needs
+from tightaudit.render.pictures import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PINK,
+    SKY,
+    VERMILION,
+    picture_style,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,34 +57,28 @@ def draw_line(axis: Axes, method: str, x: str, rows: Sequence[Row], label: str |
 
 
 LOOKS = {
-    "order-statistics": Look("order-statistics (the paper)", "#D55E00", "s", "-"),
-    "bits": Look("bits (Xiang et al.)", "#CC79A7", "D", "-"),
-    "steinke": Look("Steinke et al.", "#56B4E9", "X", "-", 3.0),
-    "fdp-recursion": Look("fdp-recursion (Mahloujifar et al.)", "#E69F00", "v", "-"),
-    "exact": Look("exact", "#0072B2", "o", "--"),
-    "rank-weighted": Look("rank-weighted", "#000000", "P", "--"),
-    "any-dependence": Look("any-dependence (recursion if r > 400)", "#009E73", "^", ":"),
+    "order-statistics": Look("order-statistics (the paper)", VERMILION, "s", "-"),
+    "bits": Look("bits (Xiang et al.)", PINK, "D", "-"),
+    "steinke": Look("Steinke et al.", SKY, "X", "-", 3.0),
+    "fdp-recursion": Look("fdp-recursion (Mahloujifar et al.)", ORANGE, "v", "-"),
+    "exact": Look("exact", BLUE, "o", "--"),
+    "rank-weighted": Look("rank-weighted", INK, "P", "--"),
+    "any-dependence": Look("any-dependence (recursion if r > 400)", GREEN, "^", ":"),
 }
-TRUTH = "#444444"
+TRUTH = GREY
 
 
 @contextmanager
 def plain_style() -> Iterator[None]:
     """Drawing without a window, in a plain legible style."""
-    with needs("plot", "a figure"):
-        import matplotlib as mpl
-    mpl.use("Agg")
-    with mpl.rc_context(
-        {
-            "font.size": 9,
-            "axes.titlesize": 9,
-            "axes.grid": True,
-            "grid.color": "#e6e6e6",
-            "grid.linewidth": 0.6,
-            "lines.markersize": 4,
-            "lines.linewidth": 1.3,
-            "legend.frameon": False,
-            "savefig.dpi": 180,
-        }
-    ):
+    settings = {
+        "font.size": 9,
+        "axes.titlesize": 9,
+        "axes.grid": True,
+        "grid.linewidth": 0.6,
+        "lines.markersize": 4,
+        "lines.linewidth": 1.3,
+        "savefig.dpi": 180,
+    }
+    with picture_style(settings):
         yield
