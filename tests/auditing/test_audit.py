@@ -299,7 +299,7 @@ def test_fair_coins_are_not_suspected() -> None:
         ({"members": None}, "members=None"),
         ({"members": [0.5] * 2000}, "members=0.5"),
         ({"data": "scores.csv"}, "members=given: expected none"),
-        ({"data": "scores.csv", "members": None}, "scores.csv: found No such file"),
+        ({"data": "scores.csv", "members": None}, "scores.csv: found no such file"),
         ({"columns": ta.Columns(score="loss")}, "columns="),
         ({"method": "magic"}, "method=magic"),
         ({"family": ta.SubsampledGaussian.family(mu=0.01), "claim": ta.ApproxDP(9.0, DELTA)}, "claim=ε=9"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -253,3 +254,30 @@ def test_an_optimizer_of_ones_own_is_welcome() -> None:
     setup = Setup()
     setup.optimizer.__class__ = Mine
     assert setup.canaries().n == N
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("insertion", ["after-clipping", "before-clipping"])
+def test_a_shuffled_loader_is_remarked_on(insertion: Insertion) -> None:
+    """With it loader.sample_rate does not exist, and a rate typed by hand would pass unremarked."""
+    setup = Setup()
+    rate = setup.loader.sample_rate
+    poisson = WhiteBoxCanaries(setup.optimizer, n=N, sample_rate=rate, seed=3, insertion=insertion)
+    setup.train(6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert poisson.run().n == N
+    poisson.detach()
+    shuffled = WhiteBoxCanaries(setup.optimizer, n=N, sample_rate=rate, seed=3, insertion=insertion)
+    setup.loader = DataLoader(setup.loader.dataset, batch_size=12, shuffle=True)
+    setup.train(6)
+    with pytest.warns(UserWarning, match="30 of 30 batches have exactly 12 examples"):
+        shuffled.run()
+
+
+def test_a_noise_multiplier_changed_before_the_first_step_is_said_to_be() -> None:
+    setup = Setup()
+    setup.canaries()
+    setup.optimizer.noise_multiplier = 0.5
+    with pytest.raises(ta.InputError, match=r"=0\.5: expected 1\.5, as when the canaries were"):
+        setup.train(1)

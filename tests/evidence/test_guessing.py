@@ -132,7 +132,6 @@ GOOD: dict[str, Any] = {"scores": [1.0, 2.0], "members": [0, 1], "released": 1}
         ({"scores": ["a", "b"]}, "real numbers"),
         ({"scores": [[1.0, 2.0], [3.0]]}, "rows of equal length"),
         ({"scores": np.ma.array([1.0, 2.0], mask=[True, False])}, "without a mask"),
-        ({"scores": [True, False]}, "real numbers"),
         ({"guessing": np.array([1.0, 2.0])}, "guessing="),
         ({"score_ids": [1, None], "member_ids": [1, 2]}, "score_ids=None: expected an id that is also in"),
         ({"score_ids": [[1], [2]], "member_ids": [1, 2]}, "score_ids=[1]: expected an id that is also in"),

@@ -56,7 +56,7 @@ class Question:
                 raise InputError("claim_epsilon", claim_epsilon, "no claim beside it")
             if delta is None:
                 raise InputError("delta", None, "the δ of the claimed ε, for example 1e-5")
-            claim = ApproxDP(claim_epsilon, delta)
+            claim = ApproxDP(checks.privacy_loss("claim_epsilon", claim_epsilon), delta)
         whole = None if claim is None else as_claim(claim, delta=delta)
         stated = None if whole is None or whole.point is None else whole.point[1]
         believed = None if family is None else as_family(family, delta=stated if delta is None else delta)

@@ -6,6 +6,8 @@ not promise is used here and nowhere else: the optimizer's `_get_flat_grad_sampl
 on gradients. The version range in pyproject.toml and tests/canaries/test_opacus.py hold it to that.
 """
 
+import warnings
+from collections import Counter
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias, get_args
@@ -35,6 +37,8 @@ _UNSUPPORTED = (
     *(optimizers.DistributedDPOptimizerFastGradientClipping, optimizers.FSDPOptimizerFastGradientClipping),
 )
 _MARK = "_tightaudit_canaries"
+_MANY_STEPS, _SPREAD = 20, 2.0
+"""Steps, and standard deviation of a batch's size, from which half of the batches are not alike by chance."""
 _SUMMED = attrgetter("summed_grad")
 
 
@@ -80,6 +84,7 @@ class WhiteBoxCanaries:
             seed=seed,
         )
         self._places = self._places_in_parameters()
+        self._batches: list[int] = []
         self._begin_step()
         self._attach()
 
@@ -104,6 +109,8 @@ class WhiteBoxCanaries:
         `log-likelihood-ratio` is the best score there is, `sum` the plain sum of the noisy gradients, and
         `spread` their standard deviation over the steps, which sees noise that repeats.
         """
+        if (remark := _shuffled(self._batches, self._core.rate)) is not None:
+            warnings.warn(remark, stacklevel=2)
         return self._core.run(score, source=f"white-box canaries, {self._insertion}")
 
     def state_dict(self) -> dict[str, Any]:
@@ -154,19 +161,26 @@ class WhiteBoxCanaries:
         add_noise, clip = self._optimizer.add_noise, self._optimizer.clip_and_accumulate
         self._originals = add_noise, clip
         self._optimizer.add_noise = lambda: self._noise_and_record(add_noise)
-        if self._insertion == "before-clipping":
-            self._optimizer.clip_and_accumulate = lambda: self._clip_with_canaries(clip)
+        before = self._insertion == "before-clipping"
+        inner = (lambda: self._clip_with_canaries(clip)) if before else clip
+        self._optimizer.clip_and_accumulate = lambda: self._count_and_clip(inner)
 
     def _begin_step(self) -> None:
         self._share = np.zeros(self._core.n)
         self._inserted = False
+        self._examples = 0
+
+    def _count_and_clip(self, clip: Callable[[], None]) -> None:
+        # Ghost clipping keeps no gradient per example, so that there is nothing to count.
+        if not isinstance(self._optimizer, DPOptimizerFastGradientClipping):
+            self._examples += len(self._optimizer._get_flat_grad_sample(self._parameters[0]))
+        clip()
 
     def _noise_and_record(self, add_noise: Callable[[], None]) -> None:
         sigma = self._core.sigma
         if self._optimizer.noise_multiplier != sigma:
-            raise InputError(
-                "noise_multiplier", self._optimizer.noise_multiplier, f"{sigma}, as in the steps before"
-            )
+            when = "in the steps before" if self._core.steps else "when the canaries were attached"
+            raise InputError("noise_multiplier", self._optimizer.noise_multiplier, f"{sigma}, as {when}")
         norm = float(self._optimizer.max_grad_norm)
         if self._insertion == "after-clipping":
             self._share = self._at_coordinates(_SUMMED)
@@ -177,6 +191,7 @@ class WhiteBoxCanaries:
                 flat[here] += norm
                 parameter.summed_grad = flat.view_as(parameter.summed_grad)
         add_noise()
+        self._batches.append(self._examples)
         self._core.record(self._at_coordinates(attrgetter("grad")) / norm, share=self._share / norm)
         self._begin_step()
 
@@ -226,6 +241,20 @@ class WhiteBoxCanaries:
             p.grad_sample = original
             for tensor in original if isinstance(original, list) else [original]:
                 tensor._processed = True
+
+
+def _shuffled(batches: list[int], rate: float) -> str | None:
+    """What to say if batches are too much alike for every example to have been sampled by itself."""
+    if len(batches) < _MANY_STEPS:
+        return None
+    ((size, alike),) = Counter(batches).most_common(1)
+    if alike <= len(batches) / 2 or size * (1 - rate) < _SPREAD**2:
+        return None
+    return (
+        f"{alike} of {len(batches)} batches have exactly {size} examples, so that they seem to be shuffled. "
+        f"The claim and the canaries suppose that every example is sampled by itself, at the rate {rate:g} "
+        "(poisson_sampling=True in Opacus): the audit does not speak of the sampling that was done."
+    )
 
 
 def _require_supported(optimizer: object) -> None:

@@ -1,11 +1,14 @@
 """Claims and families from their text form: wherever one is expected, its text will do."""
 
+import re
+
 from tightaudit.claims.base import CLAIMS, Claim
 from tightaudit.claims.family import Family
 from tightaudit.support.errors import InputError
 from tightaudit.support.notation import Call, parse
 
 WHOLE = "a claim with all its parameters"
+_EPSILON_ALONE = re.compile(r"\s*(eps|epsilon|ε)\s*[=<≤:]", re.IGNORECASE)
 
 
 def as_claim(
@@ -51,6 +54,12 @@ def _read(
     given: str | Call, argument: str, delta: float | None
 ) -> tuple[type[Claim], dict[str, float], list[str]]:
     """The claim that a text names, the parameters it gives, and the names of those it leaves out."""
+    if isinstance(given, str) and _EPSILON_ALONE.match(given):
+        expected = (
+            "a claim such as 'gaussian(mu=1)' or 'approx-dp(epsilon=1,delta=1e-5)'; "
+            "where there is claim_epsilon (--claim-epsilon), it takes an ε alone"
+        )
+        raise InputError(argument, given, expected)
     call = given if isinstance(given, Call) else parse(argument, given)
     claim = CLAIMS.named(call.name, argument)
     parameters = call.numbers(claim.parameter_names)

@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 from tightaudit import __version__
 from tightaudit.cli.option_groups import Command, flat
+from tightaudit.support.errors import InputError, did_you_mean
 
 COMMANDS = {
     "audit": "How much did one run leak? From a file of scores to a table of bounds.",
@@ -42,6 +43,13 @@ class Commands(TyperGroup):
         function = getattr(import_module(f"tightaudit.cli.{name}"), name)
         alone.command(cmd_name, cls=Command)(flat(function))
         return typer.main.get_command(alone)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise InputError(
+                "command", args[0], f"one of {', '.join(COMMANDS)}{did_you_mean(args[0], COMMANDS)}"
+            )
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         with formatter.section("Commands"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from tightaudit.cli.options import AsJson, ClaimOptions, Confidence, Released, counting, measuring, naming
-from tightaudit.cli.output import print_json, print_view, progress_bar
+from tightaudit.cli.output import print_json, print_view, progress_bar, say_written
 from tightaudit.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -159,6 +159,7 @@ def audit(
         raise InputError("fail-on-violation", True, expected)
     if output.html is not None:
         report.to_html(output.html)
+        say_written(output.html)
     if output.as_json:
         print_json(report.to_dict())
     else:

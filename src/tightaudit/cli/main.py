@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from tightaudit import __version__
-from tightaudit.support.errors import InputError
+from tightaudit.support.errors import InputError, Place
 
 BAD_INPUT, FAILED = 2, 3
 
@@ -29,9 +29,9 @@ def main(arguments: list[str] | None = None) -> None:
             warnings.showwarning = _one_line
             code = app(args=given, prog_name="tightaudit", standalone_mode=False, obj=given)
     except typer.TyperException as error:
-        _fail(error.format_message(), BAD_INPUT)
+        _fail(_missing(error) or error.format_message(), BAD_INPUT)
     except InputError as error:
-        _fail(str(error), BAD_INPUT)
+        _fail(_in_options(error), BAD_INPUT)
     except RecursionError:
         _fail("the input is nested too deeply", BAD_INPUT)
     except MemoryError:
@@ -44,6 +44,21 @@ def main(arguments: list[str] | None = None) -> None:
         _fail("stopped", FAILED)
     else:
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _missing(error: Exception) -> str | None:
+    """What to give, where a required option was left out, in the words of its help."""
+    option = getattr(error, "param", None)
+    if type(error).__name__ != "MissingParameter" or option is None or not getattr(option, "help", None):
+        return None
+    return f"give {option.opts[0]}: {option.help}"
+
+
+def _in_options(error: InputError) -> str:
+    """The error as who types options reads it: what was left out is an option to give."""
+    if error.value is None and not isinstance(error.argument, Place):
+        return f"give --{error.argument.replace('_', '-')}: {error.expected}"
+    return str(error)
 
 
 def _one_line(message: Warning | str, *_: Any, **__: Any) -> None:

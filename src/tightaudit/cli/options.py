@@ -53,7 +53,7 @@ Released = Annotated[
     str,
     typer.Option(metavar="NUMBER", help="Guesses to release: a count, a share such as 0.2, planned or best."),
 ]
-Delta = Annotated[float, measuring("The δ at which ε is bounded, in [0, 1].")]
+Delta = Annotated[float, measuring("The δ at which ε is bounded, for example 1e-5.")]
 Confidence = Annotated[float, measuring("Confidence of the lower bound, between 0 and 1.")]
 Seed = Annotated[int, counting("Seed of everything random.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from tightaudit.support.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -17,13 +20,25 @@ if TYPE_CHECKING:
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on a terminal, nothing in a pipe."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Counted(MofNCompleteColumn):
+        """How many of how many, once it is known how many there are."""
+
+        def render(self, task: Task) -> Text:
+            return Text("") if task.total is None else super().render(task)
 
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), Counted(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def say_written(path: str) -> None:
+    """Say that a file was written, beside what is printed for a pipe."""
+    print(f"wrote {printable(path)}", file=sys.stderr)
 
 
 def print_view(*parts: RenderableType) -> None:

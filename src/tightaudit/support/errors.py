@@ -1,5 +1,7 @@
 """The exception a caller has to know: something handed in, or the file it was in, is not usable."""
 
+from collections.abc import Iterable
+
 
 class Place(str):
     """Where in a file something stands, in the place of an argument's name.
@@ -34,6 +36,19 @@ class InputError(ValueError):
         if isinstance(self.argument, Place):
             return f"{printable(self.argument)}: found {_shown(self.value)}, expected {self.expected}"
         return f"{self.argument}={_shown(self.value)}: expected {self.expected}"
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """The end of a sentence that names what was probably meant; empty if nothing is near.
+
+    >>> did_you_mean("gausian", ["gaussian", "laplace"])
+    '; did you mean gaussian?'
+    """
+    from difflib import get_close_matches
+
+    spelled = {name.lower(): name for name in known}
+    near = get_close_matches(given.lower(), spelled, n=1)
+    return f"; did you mean {spelled[near[0]]}?" if near else ""
 
 
 def printable(text: str) -> str:

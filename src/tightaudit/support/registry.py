@@ -14,7 +14,7 @@ from functools import partial
 from importlib import metadata
 from typing import Any, Generic, TypeVar
 
-from tightaudit.support.errors import InputError, printable
+from tightaudit.support.errors import InputError, did_you_mean, printable
 
 T = TypeVar("T")
 
@@ -56,7 +56,8 @@ class Registry(Generic[T]):
         try:
             return self._members[name]
         except KeyError:
-            raise InputError(argument, name, f"one of {', '.join(self)}") from None
+            expected = f"one of {', '.join(self)}{did_you_mean(name, self)}"
+            raise InputError(argument, name, expected) from None
 
     def __iter__(self) -> Iterator[str]:
         while self._unread:

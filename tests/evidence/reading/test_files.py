@@ -112,7 +112,11 @@ def test_two_files_are_joined_by_id(tmp_path: Path, other: str) -> None:
         ),
         ("id,member\n1,1\n2,0\n3,1\n", "members.csv, the ids: found 3, expected an id with a score"),
         ("id,member\n1,1\n1,0\n", "members.csv, the ids: found 1, expected each id once"),
-        ("member\n1\n1\n", "members.csv: found columns member, expected a column id or ids"),
+        (
+            "member\n1\n1\n",
+            "members.csv: found columns member, expected a column id or ids; name yours with --id-column, "
+            "in Python Columns(id=…)",
+        ),
     ],
 )
 def test_joins_that_do_not_match(tmp_path: Path, members: str, message: str) -> None:
@@ -251,8 +255,8 @@ def test_pickled_objects_are_never_loaded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("missing.csv", "No such file"),
-        (".", "the ending nothing"),
+        ("missing.csv", "found no such file"),
+        (".", "found a directory, expected a file"),
         ("scores.xlsx", "found the ending .xlsx"),
     ],
 )
@@ -331,3 +335,31 @@ def test_what_the_coins_maker_does_not_know_is_not_taken_from_the_scores(tmp_pat
     ta.Run(np.zeros(2), np.array([True, False]), ids).save(coins)
     run = ta.read_run(scores, members=coins)
     assert (run.claim, run.threshold) == (None, None)
+
+
+def test_a_misspelled_name_is_guessed(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text("score,member\n1,0\n")
+    with pytest.raises(ta.InputError, match=r"did you mean scores\.csv\?"):
+        ta.read_run(tmp_path / "score.csv")
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
+def test_the_line_of_names_tells_the_delimiter(tmp_path: Path, sign: str) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(f"score{sign}member\n1.5{sign}1\n-1{sign}0\n")
+    assert ta.read_run(path).scores.tolist() == [1.5, -1.0]
+
+
+def test_a_comma_delimits_where_there_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("score,member,a;b\n1.5,1,x;y\n")
+    assert ta.read_run(path).n == 1
+
+
+def test_unknown_columns_come_with_the_way_out(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("Score,member\n1.5,1\n")
+    with pytest.raises(ta.InputError) as caught:
+        ta.read_run(path)
+    for part in ("--score-column", "Columns(score=…)", "did you mean Score?"):
+        assert part in str(caught.value)

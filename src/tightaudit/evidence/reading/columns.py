@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tightaudit.support.errors import InputError, Place
+from tightaudit.support.errors import InputError, Place, did_you_mean
 
 USUAL_NAMES = {"score": ("score", "scores"), "member": ("member", "members"), "id": ("id", "ids")}
 _LISTED_NAMES = 12
@@ -51,7 +51,11 @@ class Selection:
                 roles[role] = present[0]
             elif role in self.needed or given:
                 looked_for = given or " or ".join(USUAL_NAMES[role])
-                raise InputError(Place(source), _listed(names), f"a column {looked_for}")
+                way_out = (
+                    f"; name yours with --{role}-column, in Python Columns({role}=…)"
+                    f"{did_you_mean(given or role, names)}"
+                )
+                raise InputError(Place(source), _listed(names), f"a column {looked_for}{way_out}")
         if len(set(roles.values())) < len(roles):
             used = next(name for name in roles.values() if list(roles.values()).count(name) > 1)
             raise InputError(Place(source), f"column {used} for two things", "a column for each")

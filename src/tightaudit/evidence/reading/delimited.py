@@ -3,6 +3,7 @@
 import csv
 import math
 from array import array
+from itertools import chain
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -14,15 +15,20 @@ from tightaudit.evidence.reading.lines import bounded_lines
 from tightaudit.support.errors import InputError, Place
 
 
-def read_delimited(file: BinaryIO, source: str, selection: Selection, *, delimiter: str = ",") -> Contents:
-    r"""The chosen columns of a CSV file.
+def read_delimited(
+    file: BinaryIO, source: str, selection: Selection, *, delimiter: str | None = None
+) -> Contents:
+    r"""The chosen columns of a CSV file; the line of names tells its delimiter unless it is given.
 
     >>> import io
     >>> text = io.BytesIO(b"score,member\n0.5,1\n-2,0\n")
     >>> read_delimited(text, "a.csv", Selection()).values["score"]
     array([ 0.5, -2. ])
     """
-    reader = csv.reader(bounded_lines(file, source), delimiter=delimiter, strict=True)
+    lines_of_file = bounded_lines(file, source)
+    first = next(lines_of_file, "")
+    whole = chain([first], lines_of_file)
+    reader = csv.reader(whole, delimiter=delimiter or _delimiter(first), strict=True)
     try:
         names = next(reader, [])
         roles = selection.among(names, source)
@@ -55,6 +61,11 @@ def read_delimited(file: BinaryIO, source: str, selection: Selection, *, delimit
     if id_at is not None:
         found["id"] = text_or_integers(Place(f"{source}, the ids"), ids)
     return Contents(source, found)
+
+
+def _delimiter(names: str) -> str:
+    """A comma, unless the line of names has none and one of the other usual signs."""
+    return next((sign for sign in ",;\t|" if sign in names), ",")
 
 
 def _score(text: str, source: str, line: int) -> float:

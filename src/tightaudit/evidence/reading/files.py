@@ -20,7 +20,7 @@ from tightaudit.evidence.reading.json_lines import read_json_lines
 from tightaudit.evidence.reading.npz import read_npz
 from tightaudit.evidence.reading.parquet import read_parquet
 from tightaudit.evidence.run import Run
-from tightaudit.support.errors import InputError, Place
+from tightaudit.support.errors import InputError, Place, did_you_mean
 
 STANDARD_INPUT = "-"
 Reader = Callable[[BinaryIO, str, Selection], Contents]
@@ -99,6 +99,8 @@ def _read(path: str | PathLike[str], selection: Selection, file_format: str | No
     if os.fspath(path) == STANDARD_INPUT:
         return _checked(_read_pipe(selection, file_format))
     file = Path(path)
+    if file.is_dir():
+        raise InputError(Place(path), "a directory", "a file of scores")
     chosen = file_format or _ENDINGS.get(file.suffix.lower())
     if chosen is None:
         found = f"the ending {file.suffix or 'nothing'}"
@@ -106,6 +108,10 @@ def _read(path: str | PathLike[str], selection: Selection, file_format: str | No
     try:
         with file.open("rb") as opened:
             return _checked(FORMATS[chosen](opened, file.name, selection))
+    except FileNotFoundError:
+        beside = [each.name for each in file.parent.iterdir()] if file.parent.is_dir() else []
+        expected = f"a file of scores{did_you_mean(file.name, beside)}"
+        raise InputError(Place(path), "no such file", expected) from None
     except OSError as error:
         raise InputError(Place(path), error.strerror or str(error), "a file that can be read") from None
 
