@@ -37,7 +37,7 @@ NAVIGATION = {
         "in-your-tests": "Audit a mechanism in your tests",
         "dpsgd": "Audit DP-SGD with Opacus",
         "any-scores": "Audit from JAX-Privacy or any scores",
-        "plan": "Plan",
+        "plan": "Plan: how many canaries",
     },
     "What to trust": {
         "which-method": "Which method when",
@@ -51,6 +51,7 @@ NAVIGATION = {
         "adding-a-method": "Adding a method",
     },
     "Reference": {
+        "commands": "Claims and commands",
         "glossary": "Glossary",
         "api": "API",
         "audit-json": "JSON of an audit",

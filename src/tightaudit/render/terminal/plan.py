@@ -26,6 +26,8 @@ def plan_view(plan: Plan) -> Group:
     for row in plan.rows:
         table.add_row(*_cells(plan, row))
     notes: list[Text | Table] = [Text(heading), table]
+    if plan.question.family is not None:
+        notes.append(Text(f"Curve of a family: the privacy curve is taken to be of {plan.question.family}."))
     if plan.canaries is not None and any(not row.reached for row in plan.rows):
         notes.append(Text(f"✗ the goal is not reached with {plan.canaries:,} canaries."))
     elif any(not row.reached for row in plan.rows):
