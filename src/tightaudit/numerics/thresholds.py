@@ -41,9 +41,11 @@ class Threshold:
     """Nodes per panel."""
 
     @staticmethod
-    def of(a: float, b: float, kinks: FloatArray, jumps: FloatArray, nodes: int) -> Threshold:
-        """The threshold with panel edges at those kinks that it can reach."""
-        low, high = _ends(a, b)
+    def of(
+        a: float, b: float, ends: tuple[float, float], kinks: FloatArray, jumps: FloatArray, nodes: int
+    ) -> Threshold:
+        """The threshold, followed between the ends, with panel edges at those kinks that it can reach."""
+        low, high = ends
         offsets, steep = (np.log1p(-tops) - np.log(tops) - np.log(a / b) for tops in (kinks, jumps))
         reached = (offsets > low) & (offsets < high)
         spread = float(logit_spread(np.asarray(a), np.asarray(b)))
@@ -118,13 +120,17 @@ class Chain:
         """
         ranks = np.cumsum(sizes)
         below = [int(rank) for rank in ranks if rank < n]
+        laws = [(float(n - rank), float(rank + 1)) for rank in below]
+        ratios = [(float(n - rank), float(size)) for rank, size in zip(below[1:], sizes[1:], strict=False)]
+        ends = _ends(tuple(laws + ratios))
         thresholds = tuple(
-            Threshold.of(float(n - rank), float(rank + 1), kinks, jumps, nodes) for rank in below
+            Threshold.of(*law, reached, kinks, jumps, nodes)
+            for law, reached in zip(laws, ends[: len(laws)], strict=True)
         )
         steps = tuple(
-            _step(earlier, later, float(n - rank), float(size))
-            for earlier, later, rank, size in zip(
-                thresholds[:-1], thresholds[1:], below[1:], sizes[1:], strict=False
+            _step(earlier, later, *ratio, reached)
+            for (earlier, later), ratio, reached in zip(
+                pairwise(thresholds), ratios, ends[len(laws) :], strict=True
             )
         )
         return Chain(thresholds, steps, _start(thresholds[0]) if thresholds else None)
@@ -137,9 +143,9 @@ def _start(first: Threshold) -> Step:
     return Step(weights, first.interpolation(offsets), gap)
 
 
-def _step(earlier: Threshold, later: Threshold, a: float, b: float) -> Step:
-    """The next threshold is the last one times a Beta(a, b) variable."""
-    low, high = _ends(a, b)
+def _step(earlier: Threshold, later: Threshold, a: float, b: float, ends: tuple[float, float]) -> Step:
+    """The next threshold is the last one times a Beta(a, b) variable, followed between the ends."""
+    low, high = ends
     center = np.log(a / b)
     # Where the next threshold meets a kink, seen from each node; not at all if the last is past it.
     missing = later.kink_tops[None, :] - earlier.top[:, None]
@@ -169,12 +175,13 @@ def _quadrature(edges: FloatArray, points: int) -> tuple[FloatArray, FloatArray]
     return (middle + half * nodes).reshape(shape), (half * weights).reshape(shape)
 
 
-@lru_cache(maxsize=1024)
-def _ends(a: float, b: float) -> tuple[float, float]:
-    """The ends of a density; the chains of a search differ in their kinks only and ask for the same ones."""
-    drop = np.asarray(_DROP)
-    low, high = (float(offset_range(np.asarray(a), np.asarray(b), drop, side)) for side in (-1, 1))
-    return low, high
+@lru_cache(maxsize=16)
+def _ends(laws: tuple[tuple[float, float], ...]) -> list[tuple[float, float]]:
+    """The ends of Beta densities; the chains of a search differ in their kinks only and ask for the same ones."""
+    a, b = np.array(laws).reshape(-1, 2).T
+    drop = np.full(a.shape, _DROP)
+    low, high = (offset_range(a, b, drop, side).tolist() for side in (-1, 1))
+    return list(zip(low, high, strict=True))
 
 
 def _subdivided(edges: FloatArray, widest: float) -> FloatArray:
