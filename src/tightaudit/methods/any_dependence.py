@@ -28,8 +28,8 @@ from tightaudit.support.checks import FloatArray
 
 LARGEST_PROGRAM = 4000
 """Released guesses above which the program would take more than a few seconds."""
-AUDIT_PROGRAM, QUICK_PROGRAM = 1000, 400
-"""The same for one row of an audit, and where several programs share its time."""
+QUICK_PROGRAM = 400
+"""The same where several programs share the time of one."""
 _COARSE, _FINE = 16, 48
 _GUESSED = 160
 """Released guesses of the small program that guesses the losses."""
@@ -110,7 +110,9 @@ class AnyDependence(Method):
         leak = family.last_rejected(rough, _AHEAD)
         if family.leaking(leak).curve_kinks.size:
             # A dual stands on the kinks of its claim, and says little about one with kinks elsewhere.
-            return super().last_rejected(family, evidence, level)
+            return family.last_rejected(
+                lambda claim: self.excess(claim, evidence, level), self.resolution, rejected=leak
+            )
         duals: list[_Dual] = []
 
         def excess(claim: Claim) -> float:
@@ -302,16 +304,23 @@ class _Program:
         upper[0] = 1.0 if low > 0 else 0.0
         total = np.zeros(width)
         total[:counts] = 1.0
-        result = linprog(  # type: ignore[call-overload]  # the stubs do not know sparse matrices
-            objective,
-            A_ub=matrix.tocsr(),
-            b_ub=bounds_above,
-            A_eq=coo_array(total[None, :]).tocsr(),
-            b_eq=[1.0],
-            bounds=np.column_stack([np.zeros(width), upper]),
-            method="highs",
-            options={"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE},
-        )
+        for presolve in (False, True):  # without, it takes half the time, and fails now and then
+            result = linprog(  # type: ignore[call-overload]  # the stubs do not know sparse matrices
+                objective,
+                A_ub=matrix.tocsr(),
+                b_ub=bounds_above,
+                A_eq=coo_array(total[None, :]).tocsr(),
+                b_eq=[1.0],
+                bounds=np.column_stack([np.zeros(width), upper]),
+                method="highs",
+                options={
+                    "presolve": presolve,
+                    "primal_feasibility_tolerance": _TOLERANCE,
+                    "dual_feasibility_tolerance": _TOLERANCE,
+                },
+            )
+            if result.status == 0:
+                break
         if result.status != 0:
             raise ArithmeticError(f"the linear program of any-dependence was not solved: {result.message}")
         prices = -result.ineqlin.marginals[slacks : slacks + epsilons.size] * shrink

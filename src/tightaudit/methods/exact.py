@@ -60,10 +60,11 @@ class Exact(Method):
 
     def p_value(self, claim: Claim, evidence: Evidence) -> float:
         n, r, u = evidence.n, evidence.released, evidence.errors
-        if u == r:
+        error = float(claim.top_error_mass(np.asarray(1.0)))
+        if u == r or error == 0:
             return 1.0
         if r == n:
-            return binomial_tail(u, n, float(claim.top_error_mass(np.asarray(1.0))))
+            return binomial_tail(u, n, error)
         return _mixed_binomial_tail(claim, n, r, u)
 
 

@@ -15,6 +15,9 @@ from tightaudit.support.checks import FloatArray
 LARGEST_DROP = 700.0
 """Nats below the peak past which a density no longer matters to a double."""
 
+_NEARLY = 1e-3
+"""How well the end of a range has to be known, relatively."""
+
 _HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 
 
@@ -81,7 +84,10 @@ def offset_range(a: FloatArray, b: FloatArray, drop: FloatArray, side: int) -> F
     # From outside, Newton on a concave function moves inwards and never past the root.
     for _ in range(12):
         slope = a - (a + b) * expit(np.log(a / b) + offset)
-        offset = offset - (_log_shape(a, b, offset) + drop) / slope
+        step = (_log_shape(a, b, offset) + drop) / slope
+        offset = offset - step
+        if np.all(np.abs(step) < _NEARLY * np.abs(offset)):
+            break
     return offset
 
 

@@ -71,8 +71,11 @@ class Threshold:
         """Share of scores below, at the nodes."""
         return expit(np.log(self.a / self.b) + self.offsets)
 
-    def interpolation(self, offsets: FloatArray) -> csr_array:
-        """The matrix that takes values at the nodes to values at the offsets (barycentric formula)."""
+    def interpolation(self, offsets: FloatArray) -> FloatArray | csr_array:
+        """The matrix that takes values at the nodes to values at the offsets (barycentric formula).
+
+        Sparse if there are several panels, each of which needs its own nodes only.
+        """
         at = np.clip(offsets.ravel(), self.edges[0], self.edges[-1])
         panel = np.clip(np.searchsorted(self.edges, at, side="right") - 1, 0, self.edges.size - 2)
         columns = panel[:, None] * self.nodes + np.arange(self.nodes)
@@ -83,6 +86,8 @@ class Threshold:
             share /= share.sum(axis=1, keepdims=True)
         hit = on_node.any(axis=1)
         share[hit] = on_node[hit]
+        if self.edges.size == 2:
+            return share
         rows = np.arange(0, at.size * self.nodes + 1, self.nodes)
         return csr_array((share.ravel(), columns.ravel(), rows), shape=(at.size, self.offsets.size))
 
@@ -93,7 +98,7 @@ class Step:
 
     weights: FloatArray
     """A row per node of the earlier threshold, summing to 1."""
-    interpolation: csr_array
+    interpolation: FloatArray | csr_array
     """From the nodes of the later threshold to the points, row by row."""
     gap: FloatArray
     """Share of scores between the two thresholds, at the points."""
