@@ -161,8 +161,8 @@ def _step(earlier: Threshold, later: Threshold, a: float, b: float, ends: tuple[
     even = _subdivided(np.array([low, high]), _WIDEST * spread)[1:-1]
     inner = even[None, :].repeat(earlier.top.size, axis=0)
     inside = np.clip(np.concatenate([kinks, inner], axis=1), low, high)
-    ends = np.full((earlier.top.size, 1), low), np.full((earlier.top.size, 1), high)
-    edges = np.concatenate([ends[0], np.sort(inside, axis=1), ends[1]], axis=1)
+    first, last = (np.full((earlier.top.size, 1), end) for end in ends)
+    edges = np.concatenate([first, np.sort(inside, axis=1), last], axis=1)
     offsets, weights = _quadrature(edges, later.nodes)
     weights = weights * logit_density(np.asarray(a), np.asarray(b), offsets)
     gap = earlier.rest[:, None] * expit(-(center + offsets))
@@ -182,7 +182,7 @@ def _quadrature(edges: FloatArray, points: int) -> tuple[FloatArray, FloatArray]
 
 @lru_cache(maxsize=16)
 def _ends(laws: tuple[tuple[float, float], ...]) -> list[tuple[float, float]]:
-    """The ends of Beta densities; the chains of a search differ in their kinks only and ask for the same ones."""
+    """The ends of Beta densities; the chains of a search differ in kinks only, and ask for the same ones."""
     a, b = np.array(laws).reshape(-1, 2).T
     drop = np.full(a.shape, _DROP)
     low, high = (offset_range(a, b, drop, side).tolist() for side in (-1, 1))

@@ -26,7 +26,7 @@ FEWEST, MOST = 50, 10**8
 """Canaries between which a plan looks; a bound that needs more is called out of reach."""
 SIZES = tuple(round(10 ** (half / 2)) for half in range(4, 15))
 """Canaries at which a plan's curves are computed."""
-_PRECISION, _ROUGHLY = 1.04, 1.2
+_PRECISION, _ROUGHLY = 1.04, 1.5
 """Factors by which the number of canaries may be too large, at the end and on the way there."""
 _NEVER = 1e-6
 """Power too small, or lack of it, to tell numbers of canaries apart."""
@@ -228,7 +228,7 @@ def _searched(forecast: Callable[[int], Forecast], surplus: Callable[[Forecast, 
 
 
 def _bracket(start: float, slope: float, surplus: Callable[[float], float]) -> tuple[float, float]:
-    """Numbers on both sides of the crossing, or at a limit, by steps along a line of about this slope in ln n."""
+    """Numbers on both sides of the crossing, or at a limit: steps along a line of this slope in ln n."""
     before = place = start
     first = value = surplus(start)
     while (value < 0) == (first < 0):
