@@ -184,8 +184,7 @@ def _quadrature(edges: FloatArray, points: int) -> tuple[FloatArray, FloatArray]
 def _ends(laws: tuple[tuple[float, float], ...]) -> list[tuple[float, float]]:
     """The ends of Beta densities; the chains of a search differ in kinks only, and ask for the same ones."""
     a, b = np.array(laws).reshape(-1, 2).T
-    drop = np.full(a.shape, _DROP)
-    low, high = (offset_range(a, b, drop, side).tolist() for side in (-1, 1))
+    low, high = offset_range(a, b, np.asarray(_DROP)).tolist()
     return list(zip(low, high, strict=True))
 
 

@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
+from operator import attrgetter
 from os import PathLike
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from tightaudit.auditing.question import Question
 from tightaudit.auditing.rows import kinds_of_rows, row_test
@@ -26,12 +27,15 @@ FEWEST, MOST = 50, 10**8
 """Canaries between which a plan looks; a bound that needs more is called out of reach."""
 SIZES = tuple(round(10 ** (half / 2)) for half in range(4, 15))
 """Canaries at which a plan's curves are computed."""
-_PRECISION, _ROUGHLY = 1.04, 1.5
+_PRECISION, _ROUGHLY = 1.05, 1.5
 """Factors by which the number of canaries may be too large, at the end and on the way there."""
 _NEVER = 1e-6
 """Power too small, or lack of it, to tell numbers of canaries apart."""
-Care: TypeAlias = Literal["roughly", "closely", "exactly"]
-"""How carefully the mean bound is forecast."""
+_MEAN, _MEDIAN, _NEARLY_MEAN, _QUICK_MEDIAN = (
+    attrgetter(name) for name in ("mean", "median", "nearly_mean", "quickly.median")
+)
+Care: TypeAlias = Callable[[Forecast], float]
+"""How carefully the mean bound is forecast: which number of a forecast stands for it."""
 
 
 @dataclass(frozen=True)
@@ -187,16 +191,14 @@ def plan(
         if target is None:
             power = min(max(found.power or 0.0, _NEVER), 1 - _NEVER)
             return in_normal_quantiles(power, wanted.power)
-        if care == "exactly":
-            return found.mean - target
-        return (found.nearly_mean if care == "closely" else found.quickly.median) - target
+        return care(found) - target
 
     rows = []
     given = None if canaries is None else checks.count("canaries", canaries, minimum=1)
     for place in range(len(kinds)):
         if given is not None:
             found = row(place, given)
-            rows.append(PlannedRow(found, surplus(found, "exactly") >= 0))
+            rows.append(PlannedRow(found, surplus(found, _MEAN) >= 0))
         else:
             rows.append(_searched(partial(row, place), surplus))
         if progress is not None:
@@ -211,20 +213,20 @@ def _searched(forecast: Callable[[int], Forecast], surplus: Callable[[Forecast, 
         return surplus(forecast(_tidy(n)), care)
 
     low = high = float(FEWEST)
-    while at(high, "roughly") < 0:
+    while at(high, _QUICK_MEDIAN) < 0:
         low, high = high, 10 * high
         if high > MOST:
-            return PlannedRow(forecast(_tidy(low)), at(low, "exactly") >= 0)
+            return PlannedRow(forecast(_tidy(low)), at(low, _MEAN) >= 0)
     slope = 1.0
     if low < high:
-        slope = (at(high, "roughly") - at(low, "roughly")) / math.log(high / low)
-        high = _crossing(low, high, lambda n: at(n, "roughly"), _ROUGHLY)
-        high = max(FEWEST, high * math.exp(-at(high, "closely") / slope))
-    low, high = _bracket(high, slope, lambda n: at(n, "closely"))
-    high = _crossing(low, high, lambda n: at(n, "closely"), _PRECISION)
-    while at(high, "exactly") < 0 and high < MOST:
+        slope = (at(high, _QUICK_MEDIAN) - at(low, _QUICK_MEDIAN)) / math.log(high / low)
+        high = _crossing(low, high, lambda n: at(n, _QUICK_MEDIAN), _ROUGHLY)
+        high = max(FEWEST, high * math.exp(-at(high, _MEDIAN) / slope))
+    low, high = _bracket(high, slope, lambda n: at(n, _NEARLY_MEAN))
+    high = _crossing(low, high, lambda n: at(n, _NEARLY_MEAN), _PRECISION)
+    while at(high, _MEAN) < 0 and high < MOST:
         high *= _PRECISION
-    return PlannedRow(forecast(_tidy(high)), at(high, "exactly") >= 0)
+    return PlannedRow(forecast(_tidy(high)), at(high, _MEAN) >= 0)
 
 
 def _bracket(start: float, slope: float, surplus: Callable[[float], float]) -> tuple[float, float]:
@@ -244,7 +246,8 @@ def _crossing(low: float, high: float, surplus: Callable[[float], float], precis
     """Where the surplus, not negative at `high`, begins to be so, but for that factor: by lines in ln n.
 
     Each try is a little beyond the place where the line through both ends crosses 0, on the side of the end
-    that is further away, so that both close in; an end that stays where it is loses weight (Illinois).
+    that is further away, so that both close in; an end that stays where it is loses weight (Illinois). Near
+    the end it is the middle, because a forecast is not quite smooth.
     """
     below, above, margin = surplus(low), surplus(high), math.sqrt(precision)
     if below >= 0 or above < 0:
@@ -254,7 +257,7 @@ def _crossing(low: float, high: float, surplus: Callable[[float], float], precis
         place = low * (high / low) ** (below / (below - above))
         place = place * margin if high / place > place / low else place / margin
         place = min(max(place, low * margin), high / margin)
-        if high / low < precision**2:
+        if high / low < precision**4:
             place = math.sqrt(low * high)
         found = surplus(place)
         if found >= 0:
