@@ -29,8 +29,8 @@ monte-carlo: $(VENV)/.dev
 	TIGHTAUDIT_DRAWS=1000000 $(VENV)/bin/python -m pytest --quiet tests/methods/test_rank_weighted.py -k simulated
 
 bench: $(VENV)/.dev
-	$(VENV)/bin/python benchmarks/core.py
-	$(VENV)/bin/python benchmarks/audit.py
+	OMP_NUM_THREADS=1 $(VENV)/bin/python benchmarks/core.py
+	OMP_NUM_THREADS=1 $(VENV)/bin/python benchmarks/audit.py
 	$(VENV)/bin/python benchmarks/peers.py docs
 
 clean:
