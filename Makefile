@@ -33,8 +33,8 @@ pictures: $(VENV)/.dev
 	$(VENV)/bin/python benchmarks/pictures.py docs
 
 bench: $(VENV)/.dev
-	$(VENV)/bin/python benchmarks/core.py
-	$(VENV)/bin/python benchmarks/audit.py
+	OMP_NUM_THREADS=1 $(VENV)/bin/python benchmarks/core.py
+	OMP_NUM_THREADS=1 $(VENV)/bin/python benchmarks/audit.py
 	$(VENV)/bin/python benchmarks/peers.py docs
 
 clean:

@@ -1,38 +1,22 @@
-"""What the core costs, in stable sorts: `numpy.argsort(x, kind="stable")` of 10⁶ doubles, in this process.
+"""What the core costs, in stable sorts of 10⁶ doubles, by CPU time in this process (`cpu.py`).
 
-Run with `make bench`. Every figure is the median of several tries, each beside a sort of its own, so that a
-noisy machine slows both.
+Run with `make bench`.
 """
 
 from __future__ import annotations
 
 import platform
-import subprocess
 import sys
-import time
 import tracemalloc
 from collections.abc import Callable
 from statistics import median
 
 import numpy as np
 import scipy
+from cpu import TRIES, against, command_seconds, in_sorts
 
 import tightaudit as ta
 from tightaudit.simulate.mechanisms.base import as_mechanism
-
-TRIES = 7
-KEYS = np.random.default_rng(0).random(1_000_000)
-
-
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def in_sorts(work: Callable[[], object], tries: int = TRIES) -> float:
-    work()
-    return median(seconds(work) / seconds(lambda: np.argsort(KEYS, kind="stable")) for _ in range(tries))
 
 
 def peak_megabytes(work: Callable[[], object]) -> float:
@@ -57,9 +41,14 @@ def weighted_bound(text: str, family: ta.Family) -> Callable[[], object]:
     return lambda: ta.lower_bound(evidence, family, delta=1e-5, method="rank-weighted")
 
 
+def print_row(method: str, family: ta.Family, work: Callable[[], object], limit: float | None) -> None:
+    sorts, peak = in_sorts(work), peak_megabytes(work)
+    print(f"{method:17} {family!s:28} {sorts:7.3f} {against(limit):>6} {peak:8.1f}", flush=True)
+
+
 def import_ratio() -> float:
     def start(code: str) -> float:
-        return seconds(lambda: subprocess.run([sys.executable, "-c", code], check=True))
+        return command_seconds([sys.executable, "-c", code])
 
     bare = median(start("pass") for _ in range(TRIES))
     return median(
@@ -88,22 +77,20 @@ def main() -> None:
     )
     for method, family, limit in rows:
         work = bound(family, 10**6, method)
-        shown = "" if limit is None else f"{limit:g}"
-        print(f"{method:17} {family!s:28} {in_sorts(work):7.3f} {shown:>6} {peak_megabytes(work):8.1f}")
-    for text, family in (
-        ("gaussian(mu=1)", ta.Gaussian.family()),
-        ("laplace(mu=0.8)", ta.Laplace.family()),
-        ("subsampled-gaussian(mu=1,q=0.5)", ta.SubsampledGaussian.family(q=0.5)),
+        print_row(method, family, work, limit)
+    for text, family, limit in (
+        ("gaussian(mu=1)", ta.Gaussian.family(), 2.5),
+        ("laplace(mu=0.8)", ta.Laplace.family(), 6.0),
+        ("subsampled-gaussian(mu=1,q=0.5)", ta.SubsampledGaussian.family(q=0.5), 6.0),
     ):
-        work = weighted_bound(text, family)
-        print(
-            f"{'rank-weighted':17} {family!s:28} {in_sorts(work):7.3f} {'6':>6} {peak_megabytes(work):8.1f}"
-        )
+        print_row("rank-weighted", family, weighted_bound(text, family), limit)
     evidence, claim = ta.Evidence(5000, 1000, 60), ta.Gaussian(1.0)
-    once = in_sorts(lambda: ta.p_value(evidence, claim, method="any-dependence"), tries=3)
-    search = in_sorts(bound(ta.Gaussian.family(), 5000, "any-dependence"), tries=1)
+    once = in_sorts(lambda: ta.p_value(evidence, claim, method="any-dependence"))
+    search = in_sorts(bound(ta.Gaussian.family(), 5000, "any-dependence"))
     print("\nany-dependence at n=5000, r=1000")
-    print(f"p-value {once:.1f} sorts (limit 10), full bound {search:.0f} (limit 100)")
+    print(f"p-value {once:.1f} sorts (limit 4), full bound {search:.1f} (limit 12)")
+    plan = in_sorts(lambda: ta.plan(claim, delta=1e-5), tries=3)
+    print(f"\nplan of the four rows for gaussian(mu=1): {plan:.1f} sorts (limit 30)")
     print("\nexact Gaussian bound as n grows, r = n/5")
     for exponent in range(4, 10):
         print(f"n=10^{exponent}  {in_sorts(bound(ta.Gaussian.family(), 10**exponent, 'exact')):.3f} sorts")

@@ -125,7 +125,7 @@ def _explored(row: Row, question: Question, evidence: Evidence) -> Curve:
     """The row's bound for other numbers released, by a quick method; its own where all are released."""
     if row.method.releases_all:
         return Curve([], []) if row.epsilon is None else Curve([float(evidence.n)], [row.epsilon])
-    family, x, y = row.bound.family, [], []
+    family, x, y, leak = row.bound.family, [], [], 0.0
     for count in candidate_counts(evidence.n):
         test = Test(row.method.quick, evidence.n, count)
         statistic = test.statistic(evidence.top(count))
@@ -138,7 +138,10 @@ def _explored(row: Row, question: Question, evidence: Evidence) -> Curve:
         elif excess(family.least_private) <= 0:
             continue
         else:
-            epsilon = family.leaking(family.last_rejected(excess, _DRAWN)).epsilon(question.delta)
+            # Numbers released are in order, so the last bound is often just below the next.
+            known = leak if excess(family.leaking(leak)) <= 0 else 0.0
+            leak = family.last_rejected(excess, _DRAWN, rejected=known)
+            epsilon = family.leaking(leak).epsilon(question.delta)
         x.append(float(count))
         y.append(epsilon)
     return Curve(x, y)

@@ -14,7 +14,7 @@ from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
 from tightaudit.claims.parts.typical import as_seen_by
 from tightaudit.evidence.counts import Evidence, Rule
-from tightaudit.methods.any_dependence import AUDIT_PROGRAM, QUICK_PROGRAM, AnyDependence
+from tightaudit.methods.any_dependence import QUICK_PROGRAM, AnyDependence
 from tightaudit.methods.base import AnyEvidence, Method, Test, as_method
 from tightaudit.methods.exact import Exact
 from tightaudit.methods.rank_weighted import RankWeighted
@@ -150,17 +150,22 @@ def table_of_beliefs(
     >>> [(row.method.name, row.counts) for row in rows][:2]
     [('rank-weighted', (10000,)), ('exact', (200,))]
     """
+    kinds = kinds_of_rows(question, release, method=method, rule=rule)
+    return [row_test(question, chosen, family, release, n, rule) for chosen, family in kinds]
+
+
+def kinds_of_rows(
+    question: Question, release: Release, *, method: str | Method | None = None, rule: Rule = "two-sided"
+) -> list[tuple[Method, Family | None]]:
+    """The method of each row, its options still open, and the family that it believes in."""
     families = (question.family, None) if question.family is not None else (None,)
-    rows = (
-        [(as_method(method), family) for family in families]
-        if method is not None
-        else [
-            (_method(independent, family, release, question.typical, rule), family)
-            for independent in (True, False)
-            for family in families
-        ]
-    )
-    return [row_test(question, chosen, family, release, n, rule) for chosen, family in rows]
+    if method is not None:
+        return [(as_method(method), family) for family in families]
+    return [
+        (_method(independent, family, release, question.typical, rule), family)
+        for independent in (True, False)
+        for family in families
+    ]
 
 
 def row_test(
@@ -195,6 +200,6 @@ def _method(independent: bool, family: Family | None, release: Release, typical:
     Who fixes the number released gets it.
     """
     if not independent:
-        return AnyDependence(largest_program=QUICK_PROGRAM if release.tries_several else AUDIT_PROGRAM)
+        return AnyDependence(QUICK_PROGRAM) if release.tries_several else AnyDependence()
     ordered = rule == "threshold" or (rule == "two-sided" and typical.symmetric)
     return RankWeighted() if family is not None and release.open and ordered else Exact()

@@ -161,6 +161,10 @@ class Claim(ABC):
     def top_error_probability(self, top: FloatArray) -> FloatArray:
         """p(1-top), for methods."""
 
+    def top_errors(self, top: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """`top_error_mass` and `top_error_probability`, for a claim that finds both in one go."""
+        return self.top_error_mass(top), self.top_error_probability(top)
+
     def symmetric_delta(self, epsilon: Numbers) -> Numbers:
         """Mean of δ in the two directions: the curve of the pair after relabelling the bit at random.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from scipy.optimize import brentq
@@ -118,6 +119,7 @@ class Family:
         2.0
         """
 
+        @cache  # the ends and the root are asked for again
         def at(leak: float) -> float:
             value = min(max(excess(self.leaking(leak)), -_FAR), _FAR)
             # Zero counts as rejected; left as it is, a root finder would stop at the near end of a plateau.

@@ -44,10 +44,14 @@ class Gaussian(Claim):
         return from_perfect_privacy(cls, free, fixed)
 
     def top_error_mass(self, top: FloatArray) -> FloatArray:
-        return ndtr(-self._score(top) - self.mu / 2)
+        return self.top_errors(top)[0]
 
     def top_error_probability(self, top: FloatArray) -> FloatArray:
-        return expit(-self.mu * self._score(top))
+        return self.top_errors(top)[1]
+
+    def top_errors(self, top: FloatArray) -> tuple[FloatArray, FloatArray]:
+        score = self._score(top)
+        return ndtr(-score - self.mu / 2), expit(-self.mu * score)
 
     def _score(self, top: FloatArray) -> FloatArray:
         """The u = |L|/μ that a share `top` of guesses exceeds: the tail of |N(μ/2, 1)| inverted."""

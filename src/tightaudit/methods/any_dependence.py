@@ -28,15 +28,15 @@ from tightaudit.support.checks import FloatArray
 
 LARGEST_PROGRAM = 4000
 """Released guesses above which the program would take more than a few seconds."""
-AUDIT_PROGRAM, QUICK_PROGRAM = 1000, 400
-"""The same for one row of an audit, and where several programs share its time."""
+QUICK_PROGRAM = 400
+"""The same where several programs share the time of one."""
 _COARSE, _FINE = 16, 48
 _GUESSED = 160
 """Released guesses of the small program that guesses the losses."""
 _SMALL = 0.01
 """P-values below which they have to be known better."""
-_MOST_PROGRAMS, _ROUGHLY, _NEAR = 6, 1e-4, 1e-4
-"""Programs in a search, how finely its start is found, and how little the last crossing may move."""
+_MOST_PROGRAMS, _AHEAD, _NEAR = 6, 0.01, 0.02
+"""Programs in a search, how finely its start is found, and how near a program has to be to its crossing."""
 _BAND = 1.5
 _MANY_PIECES = 40
 _TOLERANCE = 1e-10
@@ -95,34 +95,40 @@ class AnyDependence(Method):
         )
 
     def last_rejected(self, family: Family, evidence: Evidence, level: float) -> float:
-        """The largest leak that is rejected, from two or three programs.
+        """The largest leak that is rejected, from one or two programs.
 
         A program's dual solution bounds the p-value of every claim. So where it crosses the level is a valid
-        bound, and the place to solve the next one, until the crossing stays where it is.
+        bound, and off by the square of how far the program was from there.
         """
         recursion = FdpRecursion()
-        if not self._solvable(evidence) or recursion.excess(family.most_private, evidence, level) > 0:
+
+        def rough(claim: Claim) -> float:
+            return recursion.excess(claim, evidence, level)
+
+        if not self._solvable(evidence) or rough(family.most_private) > 0:
             return super().last_rejected(family, evidence, level)
-        leak = family.last_rejected(lambda claim: recursion.excess(claim, evidence, level), _ROUGHLY)
+        leak = family.last_rejected(rough, _AHEAD)
         if family.leaking(leak).curve_kinks.size:
             # A dual stands on the kinks of its claim, and says little about one with kinks elsewhere.
-            return super().last_rejected(family, evidence, level)
+            return family.last_rejected(
+                lambda claim: self.excess(claim, evidence, level), self.resolution, rejected=leak
+            )
         duals: list[_Dual] = []
 
         def excess(claim: Claim) -> float:
             p = min(dual.p_value(claim, evidence.n) for dual in duals)
             return in_normal_quantiles(min(max(p, 0.0), 1.0), level)
 
+        place = min((1 + 2 * _AHEAD) * leak, 0.5 * (leak + family.upper))
         for _ in range(_MOST_PROGRAMS):
-            claim = family.leaking(leak)
+            claim = family.leaking(place)
             duals.append(_solved(claim, evidence, recursion.p_value(claim, evidence)))
-            if excess(claim) > 0:
+            if excess(family.leaking(leak)) > 0:
+                return family.last_rejected(rough, self.resolution, rejected=leak)
+            leak = family.last_rejected(excess, self.resolution / 2, rejected=leak)
+            if abs(leak - place) <= _NEAR * place:
                 break
-            crossing = family.last_rejected(excess, _NEAR / 10, rejected=leak)
-            near = crossing <= leak * (1 + _NEAR)
-            leak = crossing
-            if near:
-                break
+            place = leak
         return leak
 
     def _solvable(self, evidence: Evidence) -> bool:
@@ -216,9 +222,11 @@ class _Program:
 
     def __init__(self, n: float, r: int, u: int) -> None:
         self.n, self.r, self.u = n, r, u
-        # Past r/2 errors guesses are worse than coins; u errors come from not far below u.
-        self.low = max(0, int(u - 8 * np.sqrt(u + 1)) - 4)
-        self.high = min(r, int(max(r / 2, u) + 4 * np.sqrt(r)) + 4)
+        # Past r/2 errors guesses are worse than coins, and u errors come from not far below u. Prices of
+        # counts above u fall so fast that those left out changed no p-value by a hundredth of a percent.
+        spread = np.sqrt(u + 1)
+        self.low = max(0, int(u - 8 * spread) - 4)
+        self.high = min(r, int(max(r / 2, u) + 4 * np.sqrt(r)) + 4, int(u + 20 * spread) + 20)
         self.k = np.arange(self.low, self.high)
 
     def smoothed_losses(self, law: FloatArray) -> FloatArray | None:
@@ -296,16 +304,23 @@ class _Program:
         upper[0] = 1.0 if low > 0 else 0.0
         total = np.zeros(width)
         total[:counts] = 1.0
-        result = linprog(  # type: ignore[call-overload]  # the stubs do not know sparse matrices
-            objective,
-            A_ub=matrix.tocsr(),
-            b_ub=bounds_above,
-            A_eq=coo_array(total[None, :]).tocsr(),
-            b_eq=[1.0],
-            bounds=np.column_stack([np.zeros(width), upper]),
-            method="highs",
-            options={"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE},
-        )
+        for presolve in (False, True):  # without, it takes half the time, and fails now and then
+            result = linprog(  # type: ignore[call-overload]  # the stubs do not know sparse matrices
+                objective,
+                A_ub=matrix.tocsr(),
+                b_ub=bounds_above,
+                A_eq=coo_array(total[None, :]).tocsr(),
+                b_eq=[1.0],
+                bounds=np.column_stack([np.zeros(width), upper]),
+                method="highs",
+                options={
+                    "presolve": presolve,
+                    "primal_feasibility_tolerance": _TOLERANCE,
+                    "dual_feasibility_tolerance": _TOLERANCE,
+                },
+            )
+            if result.status == 0:
+                break
         if result.status != 0:
             raise ArithmeticError(f"the linear program of any-dependence was not solved: {result.message}")
         prices = -result.ineqlin.marginals[slacks : slacks + epsilons.size] * shrink

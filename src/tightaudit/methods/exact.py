@@ -60,10 +60,11 @@ class Exact(Method):
 
     def p_value(self, claim: Claim, evidence: Evidence) -> float:
         n, r, u = evidence.n, evidence.released, evidence.errors
-        if u == r:
+        error = float(claim.top_error_mass(np.asarray(1.0)))
+        if u == r or error == 0:
             return 1.0
         if r == n:
-            return binomial_tail(u, n, float(claim.top_error_mass(np.asarray(1.0))))
+            return binomial_tail(u, n, error)
         return _mixed_binomial_tail(claim, n, r, u)
 
 
@@ -102,8 +103,7 @@ class _Cut:
         self.spread = float(logit_spread(self.a, self.b))
         # No p-value is below 2^-r, so mass far below that does not matter.
         drop = np.asarray(min(LARGEST_DROP, r * math.log(2) + 45))
-        self.low = float(offset_range(self.a, self.b, drop, -1))
-        self.high = float(offset_range(self.a, self.b, drop, +1))
+        self.low, self.high = offset_range(self.a, self.b, drop).tolist()
 
     def share(self, offset: FloatArray) -> FloatArray:
         return expit(np.log(self.a / self.b) + offset)
@@ -134,8 +134,7 @@ class _ErrorRate:
         self.spread = float(logit_spread(self.a, self.b))
         # Left of the range the tail is 1 to double precision; on the right it has to stay accurate
         # relative to itself, however small.
-        self.low = float(offset_range(self.a, self.b, np.asarray(45.0), -1))
-        self.high = float(offset_range(self.a, self.b, np.asarray(LARGEST_DROP), +1))
+        self.low, self.high = offset_range(self.a, self.b, np.array([45.0, LARGEST_DROP])).tolist()
 
     def offset(self, rate: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):

@@ -140,7 +140,7 @@ def _rank_error_rates(claim: Claim, n: int, ranks: FloatArray) -> FloatArray:
     """V = E[p(1-V)], V ~ Beta(rank, n+1-rank), at the given ranks, which need not be integers."""
     a, b = ranks[:, None], n + 1 - ranks[:, None]
     drop = np.asarray(_DROP)
-    low, high = offset_range(a, b, drop, -1), offset_range(a, b, drop, +1)
+    low, high = offset_range(a, b, drop)
     edges = low + (high - low) * np.linspace(0, 1, _CELLS + 1)
     cells, bend = _cell_integrals(claim, a, b, edges)
     sharp = np.pad(bend > _SHARP * cells.sum(axis=1, keepdims=True), ((0, 0), (1, 1)))

@@ -15,6 +15,9 @@ from tightaudit.support.checks import FloatArray
 LARGEST_DROP = 700.0
 """Nats below the peak past which a density no longer matters to a double."""
 
+_NEARLY = 1e-3
+"""How well the end of a range has to be known, relatively."""
+
 _HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 
 
@@ -49,14 +52,16 @@ def _log_shape(a: FloatArray, b: FloatArray, offset: FloatArray) -> FloatArray:
 def _exp_minus_line(x: FloatArray) -> FloatArray:
     """e^x - 1 - x, without cancellation near 0."""
     near = np.where(np.abs(x) < 0.01, x, 0.0)
-    series = near * near * np.polyval([1 / 5040, 1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2], near)
+    series = 1 / 24 + near * (1 / 120 + near * (1 / 720 + near / 5040))
+    series = near * near * (1 / 2 + near * (1 / 6 + near * series))
     return np.where(np.abs(x) < 0.01, series, np.expm1(x) - x)
 
 
 def _log_minus_line(x: FloatArray) -> FloatArray:
     """ln(1+x) - x, without cancellation near 0."""
     near = np.where(np.abs(x) < 0.01, x, 0.0)
-    series = near * near * np.polyval([-1 / 8, 1 / 7, -1 / 6, 1 / 5, -1 / 4, 1 / 3, -1 / 2], near)
+    series = -1 / 4 + near * (1 / 5 + near * (-1 / 6 + near * (1 / 7 - near / 8)))
+    series = near * near * (-1 / 2 + near * (1 / 3 + near * series))
     return np.where(np.abs(x) < 0.01, series, np.log1p(x) - x)
 
 
@@ -73,15 +78,21 @@ def logit_spread(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.sqrt(1 / a + 1 / b)
 
 
-def offset_range(a: FloatArray, b: FloatArray, drop: FloatArray, side: int) -> FloatArray:
-    """The offset on the left (side=-1) or right (+1) where the density is `drop` nats below its peak."""
-    offset = side * logit_spread(a, b) * np.sqrt(2 * drop)
+def offset_range(a: FloatArray, b: FloatArray, drop: FloatArray) -> FloatArray:
+    """The offsets on the left and on the right, a row each, where the density has fallen by `drop` nats.
+
+    `drop` may be the same on both sides, or have a row for each.
+    """
+    offset = np.multiply.outer(np.array([-1.0, 1.0]), logit_spread(a, b)) * np.sqrt(2 * drop)
     while np.any(short := _log_shape(a, b, offset) > -drop):
         offset = np.where(short, 2 * offset, offset)
     # From outside, Newton on a concave function moves inwards and never past the root.
     for _ in range(12):
         slope = a - (a + b) * expit(np.log(a / b) + offset)
-        offset = offset - (_log_shape(a, b, offset) + drop) / slope
+        step = (_log_shape(a, b, offset) + drop) / slope
+        offset = offset - step
+        if np.all(np.abs(step) < _NEARLY * np.abs(offset)):
+            break
     return offset
 
 

@@ -41,9 +41,11 @@ class Threshold:
     """Nodes per panel."""
 
     @staticmethod
-    def of(a: float, b: float, kinks: FloatArray, jumps: FloatArray, nodes: int) -> Threshold:
-        """The threshold with panel edges at those kinks that it can reach."""
-        low, high = _ends(a, b)
+    def of(
+        a: float, b: float, ends: tuple[float, float], kinks: FloatArray, jumps: FloatArray, nodes: int
+    ) -> Threshold:
+        """The threshold, followed between the ends, with panel edges at those kinks that it can reach."""
+        low, high = ends
         offsets, steep = (np.log1p(-tops) - np.log(tops) - np.log(a / b) for tops in (kinks, jumps))
         reached = (offsets > low) & (offsets < high)
         spread = float(logit_spread(np.asarray(a), np.asarray(b)))
@@ -69,8 +71,11 @@ class Threshold:
         """Share of scores below, at the nodes."""
         return expit(np.log(self.a / self.b) + self.offsets)
 
-    def interpolation(self, offsets: FloatArray) -> csr_array:
-        """The matrix that takes values at the nodes to values at the offsets (barycentric formula)."""
+    def interpolation(self, offsets: FloatArray) -> FloatArray | csr_array:
+        """The matrix that takes values at the nodes to values at the offsets (barycentric formula).
+
+        Sparse if there are several panels, each of which needs its own nodes only.
+        """
         at = np.clip(offsets.ravel(), self.edges[0], self.edges[-1])
         panel = np.clip(np.searchsorted(self.edges, at, side="right") - 1, 0, self.edges.size - 2)
         columns = panel[:, None] * self.nodes + np.arange(self.nodes)
@@ -81,6 +86,8 @@ class Threshold:
             share /= share.sum(axis=1, keepdims=True)
         hit = on_node.any(axis=1)
         share[hit] = on_node[hit]
+        if self.edges.size == 2:
+            return share
         rows = np.arange(0, at.size * self.nodes + 1, self.nodes)
         return csr_array((share.ravel(), columns.ravel(), rows), shape=(at.size, self.offsets.size))
 
@@ -91,7 +98,7 @@ class Step:
 
     weights: FloatArray
     """A row per node of the earlier threshold, summing to 1."""
-    interpolation: csr_array
+    interpolation: FloatArray | csr_array
     """From the nodes of the later threshold to the points, row by row."""
     gap: FloatArray
     """Share of scores between the two thresholds, at the points."""
@@ -118,13 +125,17 @@ class Chain:
         """
         ranks = np.cumsum(sizes)
         below = [int(rank) for rank in ranks if rank < n]
+        laws = [(float(n - rank), float(rank + 1)) for rank in below]
+        ratios = [(float(n - rank), float(size)) for rank, size in zip(below[1:], sizes[1:], strict=False)]
+        ends = _ends(tuple(laws + ratios))
         thresholds = tuple(
-            Threshold.of(float(n - rank), float(rank + 1), kinks, jumps, nodes) for rank in below
+            Threshold.of(*law, reached, kinks, jumps, nodes)
+            for law, reached in zip(laws, ends[: len(laws)], strict=True)
         )
         steps = tuple(
-            _step(earlier, later, float(n - rank), float(size))
-            for earlier, later, rank, size in zip(
-                thresholds[:-1], thresholds[1:], below[1:], sizes[1:], strict=False
+            _step(earlier, later, *ratio, reached)
+            for (earlier, later), ratio, reached in zip(
+                pairwise(thresholds), ratios, ends[len(laws) :], strict=True
             )
         )
         return Chain(thresholds, steps, _start(thresholds[0]) if thresholds else None)
@@ -137,9 +148,9 @@ def _start(first: Threshold) -> Step:
     return Step(weights, first.interpolation(offsets), gap)
 
 
-def _step(earlier: Threshold, later: Threshold, a: float, b: float) -> Step:
-    """The next threshold is the last one times a Beta(a, b) variable."""
-    low, high = _ends(a, b)
+def _step(earlier: Threshold, later: Threshold, a: float, b: float, ends: tuple[float, float]) -> Step:
+    """The next threshold is the last one times a Beta(a, b) variable, followed between the ends."""
+    low, high = ends
     center = np.log(a / b)
     # Where the next threshold meets a kink, seen from each node; not at all if the last is past it.
     missing = later.kink_tops[None, :] - earlier.top[:, None]
@@ -150,8 +161,8 @@ def _step(earlier: Threshold, later: Threshold, a: float, b: float) -> Step:
     even = _subdivided(np.array([low, high]), _WIDEST * spread)[1:-1]
     inner = even[None, :].repeat(earlier.top.size, axis=0)
     inside = np.clip(np.concatenate([kinks, inner], axis=1), low, high)
-    ends = np.full((earlier.top.size, 1), low), np.full((earlier.top.size, 1), high)
-    edges = np.concatenate([ends[0], np.sort(inside, axis=1), ends[1]], axis=1)
+    first, last = (np.full((earlier.top.size, 1), end) for end in ends)
+    edges = np.concatenate([first, np.sort(inside, axis=1), last], axis=1)
     offsets, weights = _quadrature(edges, later.nodes)
     weights = weights * logit_density(np.asarray(a), np.asarray(b), offsets)
     gap = earlier.rest[:, None] * expit(-(center + offsets))
@@ -169,12 +180,12 @@ def _quadrature(edges: FloatArray, points: int) -> tuple[FloatArray, FloatArray]
     return (middle + half * nodes).reshape(shape), (half * weights).reshape(shape)
 
 
-@lru_cache(maxsize=1024)
-def _ends(a: float, b: float) -> tuple[float, float]:
-    """The ends of a density; the chains of a search differ in their kinks only and ask for the same ones."""
-    drop = np.asarray(_DROP)
-    low, high = (float(offset_range(np.asarray(a), np.asarray(b), drop, side)) for side in (-1, 1))
-    return low, high
+@lru_cache(maxsize=16)
+def _ends(laws: tuple[tuple[float, float], ...]) -> list[tuple[float, float]]:
+    """The ends of Beta densities; the chains of a search differ in kinks only, and ask for the same ones."""
+    a, b = np.array(laws).reshape(-1, 2).T
+    low, high = offset_range(a, b, np.asarray(_DROP)).tolist()
+    return list(zip(low, high, strict=True))
 
 
 def _subdivided(edges: FloatArray, widest: float) -> FloatArray:

@@ -6,14 +6,17 @@ What each row of the table of beliefs can expect is forecast; only the number of
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
+from operator import attrgetter
 from os import PathLike
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from tightaudit.auditing.question import Question
-from tightaudit.auditing.rows import table_of_beliefs
+from tightaudit.auditing.rows import kinds_of_rows, row_test
 from tightaudit.bounds.beliefs import Beliefs
 from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
+from tightaudit.methods.base import in_normal_quantiles
 from tightaudit.planning.forecast import Forecast
 from tightaudit.planning.release import Planned
 from tightaudit.support import checks
@@ -24,9 +27,15 @@ FEWEST, MOST = 50, 10**8
 """Canaries between which a plan looks; a bound that needs more is called out of reach."""
 SIZES = tuple(round(10 ** (half / 2)) for half in range(4, 15))
 """Canaries at which a plan's curves are computed."""
-_PRECISION = 1.04
-Care: TypeAlias = Literal["roughly", "closely", "on average"]
-"""How carefully a bound is forecast: its median without linear programs, its median, its mean."""
+_PRECISION, _ROUGHLY = 1.05, 1.5
+"""Factors by which the number of canaries may be too large, at the end and on the way there."""
+_NEVER = 1e-6
+"""Power too small, or lack of it, to tell numbers of canaries apart."""
+_MEAN, _MEDIAN, _NEARLY_MEAN, _QUICK_MEDIAN = (
+    attrgetter(name) for name in ("mean", "median", "nearly_mean", "quickly.median")
+)
+Care: TypeAlias = Callable[[Forecast], float]
+"""How carefully the mean bound is forecast: which number of a forecast stands for it."""
 
 
 @dataclass(frozen=True)
@@ -175,54 +184,93 @@ def plan(
     shown = _weakened(truth, strength)
     target = None if wanted.certify is None else wanted.certify * truth.epsilon(delta)
 
-    def forecast(n: int) -> list[Forecast]:
-        return [Forecast(row, shown) for row in table_of_beliefs(question, n, Planned(), rule="threshold")]
+    kinds = kinds_of_rows(question, Planned(), rule="threshold")
 
-    def reaches(found: Forecast, care: Care) -> bool:
+    @cache
+    def row(place: int, n: int) -> Forecast:
+        return Forecast(row_test(question, *kinds[place], Planned(), n, "threshold"), shown)
+
+    def forecast(n: int) -> list[Forecast]:
+        return [row(place, n) for place in range(len(kinds))]
+
+    def surplus(found: Forecast, care: Care) -> float:
         if target is None:
-            return (found.power or 0.0) >= wanted.power
-        if care == "on average":
-            return found.mean >= target
-        return (found.median if care == "closely" else found.roughly) >= target
+            power = min(max(found.power or 0.0, _NEVER), 1 - _NEVER)
+            return in_normal_quantiles(power, wanted.power)
+        return care(found) - target
 
     rows = []
-    count = len(forecast(FEWEST if canaries is None else checks.count("canaries", canaries, minimum=1)))
-    for place in range(count):
-        if canaries is not None:
-            found = forecast(canaries)[place]
-            rows.append(PlannedRow(found, reaches(found, "on average")))
+    given = None if canaries is None else checks.count("canaries", canaries, minimum=1)
+    for place in range(len(kinds)):
+        if given is not None:
+            found = row(place, given)
+            rows.append(PlannedRow(found, surplus(found, _MEAN) >= 0))
         else:
-            rows.append(_searched(lambda n, place=place: forecast(n)[place], reaches))  # type: ignore[misc]
+            rows.append(_searched(partial(row, place), surplus))
         if progress is not None:
-            progress(place + 1, count)
+            progress(place + 1, len(kinds))
     return Plan(wanted, question, truth, strength, tuple(rows), forecast, canaries)
 
 
-def _searched(forecast: Callable[[int], Forecast], reaches: Callable[[Forecast, Care], bool]) -> PlannedRow:
-    """The fewest canaries that reach the goal, to a few percent: roughly, then closely, then on average."""
+def _searched(forecast: Callable[[int], Forecast], surplus: Callable[[Forecast, Care], float]) -> PlannedRow:
+    """The fewest canaries that reach the goal, to a few percent: roughly, closely, exactly."""
+
+    def at(n: float, care: Care) -> float:
+        return surplus(forecast(_tidy(n)), care)
+
     low = high = float(FEWEST)
-    while not reaches(forecast(_tidy(high)), "roughly"):
+    while at(high, _QUICK_MEDIAN) < 0:
         low, high = high, 10 * high
         if high > MOST:
-            last = forecast(_tidy(low))
-            return PlannedRow(last, reaches(last, "on average"))
-    low, high = _bisected(low, high, lambda n: reaches(forecast(_tidy(n)), "roughly"))
-    # What was found without linear programs is too many; they halve it at best.
-    while low > FEWEST and reaches(forecast(_tidy(low)), "closely"):
-        low, high = max(FEWEST, low / 2), low
-    low, high = _bisected(low, high, lambda n: reaches(forecast(_tidy(n)), "closely"))
-    found = forecast(_tidy(high))
-    while not reaches(found, "on average") and high < MOST:
+            return PlannedRow(forecast(_tidy(low)), at(low, _MEAN) >= 0)
+    slope = 1.0
+    if low < high:
+        slope = (at(high, _QUICK_MEDIAN) - at(low, _QUICK_MEDIAN)) / math.log(high / low)
+        high = _crossing(low, high, lambda n: at(n, _QUICK_MEDIAN), _ROUGHLY)
+        high = max(FEWEST, high * math.exp(-at(high, _MEDIAN) / slope))
+    low, high = _bracket(high, slope, lambda n: at(n, _NEARLY_MEAN))
+    high = _crossing(low, high, lambda n: at(n, _NEARLY_MEAN), _PRECISION)
+    while at(high, _MEAN) < 0 and high < MOST:
         high *= _PRECISION
-        found = forecast(_tidy(high))
-    return PlannedRow(found, reaches(found, "on average"))
+    return PlannedRow(forecast(_tidy(high)), at(high, _MEAN) >= 0)
 
 
-def _bisected(low: float, high: float, reached: Callable[[float], bool]) -> tuple[float, float]:
-    while high / low > _PRECISION:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return low, high
+def _bracket(start: float, slope: float, surplus: Callable[[float], float]) -> tuple[float, float]:
+    """Numbers on both sides of the crossing, or at a limit: steps along a line of this slope in ln n."""
+    before = place = start
+    first = value = surplus(start)
+    while (value < 0) == (first < 0):
+        step = abs(value) / slope + math.log(_PRECISION)
+        before, place = place, min(max(place * math.exp(math.copysign(step, -value)), FEWEST), MOST)
+        if place == before:
+            break
+        value = surplus(place)
+    return min(before, place), max(before, place)
+
+
+def _crossing(low: float, high: float, surplus: Callable[[float], float], precision: float) -> float:
+    """Where the surplus, not negative at `high`, begins to be so, but for that factor: by lines in ln n.
+
+    Each try is a little beyond the place where the line through both ends crosses 0, on the side of the end
+    that is further away, so that both close in; an end that stays where it is loses weight (Illinois). Near
+    the end it is the middle, because a forecast is not quite smooth.
+    """
+    below, above, margin = surplus(low), surplus(high), math.sqrt(precision)
+    if below >= 0 or above < 0:
+        return low if below >= 0 else high
+    moved = 0
+    while high / low > precision:
+        place = low * (high / low) ** (below / (below - above))
+        place = place * margin if high / place > place / low else place / margin
+        place = min(max(place, low * margin), high / margin)
+        if high / low < precision**4:
+            place = math.sqrt(low * high)
+        found = surplus(place)
+        if found >= 0:
+            high, above, below, moved = place, found, below / 2 if moved > 0 else below, 1
+        else:
+            low, below, above, moved = place, found, above / 2 if moved < 0 else above, -1
+    return high
 
 
 def _tidy(n: float) -> int:

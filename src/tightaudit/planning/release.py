@@ -6,6 +6,7 @@ give the largest bound if each count came out as expected. It depends on n, the 
 confidence, never on the errors, so it needs no correction. Trying several numbers does.
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -128,14 +129,26 @@ class Planned(Release):
         quick = setting.method.stand_in
         expected = _expected_evidence(n, setting.typical, one_sided=setting.rule == "one-sided")
 
-        def excess(claim: Claim) -> float:
-            return min(quick.excess(claim, evidence, level) for evidence in expected)
+        def rejects(evidence: Evidence, claim: Claim) -> bool:
+            return quick.excess(claim, evidence, level) <= 0
 
-        if excess(family.most_private) > 0 or excess(family.least_private) <= 0:
+        if not any(rejects(each, family.most_private) for each in expected) or any(
+            rejects(each, family.least_private) for each in expected
+        ):
             independent = setting.method.assumes.independent_outcomes
             usual = n // 2 if independent else round(2 * n**0.5)
             return (min(expected[0].released, max(_FEWEST, usual)),)
-        limit = family.leaking(family.last_rejected(excess, _RESOLUTION))
+        leak = 0.0
+        # A number that comes nowhere near the largest bound so far is asked about once; near √n it is large.
+        for evidence in sorted(expected, key=lambda each: abs(math.log(each.released / n**0.5))):
+            beyond = min((1 + _RESOLUTION) * leak, 0.5 * (leak + family.upper))
+            if rejects(evidence, family.leaking(beyond)):
+                leak = family.last_rejected(
+                    lambda claim, evidence=evidence: quick.excess(claim, evidence, level),  # type: ignore[misc]
+                    _RESOLUTION,
+                    rejected=beyond,
+                )
+        limit = family.leaking(leak)
         return (min(expected, key=lambda evidence: quick.p_value(limit, evidence)).released,)
 
 

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from tightaudit.claims.base import Claim
 from tightaudit.numerics.thresholds import Chain
@@ -77,13 +78,14 @@ class WeightedErrors:
         angles = np.arange(1, points // 2 + 1, dtype=np.float64) * (2 * math.pi / points)
         matter = self._fine.not_negligible(radius, angles, -_ACCURACY - math.log(points))
         near = matter * deviation < _CENTRE
-        exponent = float(self._fine.log(np.array([radius]))[0]) - tilt * u
-        total = math.exp(exponent) / (1 - radius)
-        for function, part in ((self._fine, matter[near]), (self._rough, matter[~near])):
+        total = 0.0
+        # The point on the real axis counts once, every other one twice, for its conjugate.
+        for function, part in ((self._fine, np.append(0.0, matter[near])), (self._rough, matter[~near])):
             for start in range(0, part.size, _BLOCK):
-                log_z = tilt + 1j * part[start : start + _BLOCK]
+                angle = part[start : start + _BLOCK]
+                log_z = tilt + 1j * angle
                 terms = np.exp(function.log(np.exp(log_z)) - u * log_z) / (1 - np.exp(log_z))
-                total += 2 * float(np.sum(terms.real))
+                total += float(np.sum(np.where(angle > 0, 2.0, 1.0) * terms.real))
         probability = total / points
         if not -_ROUNDING <= probability <= 1 + _ROUNDING:
             raise ArithmeticError(f"a tail of weighted errors came out as {probability:.3g}")
@@ -91,19 +93,18 @@ class WeightedErrors:
 
     def _certain(self, u: int) -> bool:
         """Whether more than u has a probability that does not matter, by Chernoff's bound."""
-        return bool(self._exponents(self._tilts(), u + 1).min() < -_ACCURACY)
+        return bool((self._logs[1] - self._tilts * (u + 1)).min() < -_ACCURACY)
 
     def _circle(self, u: int) -> tuple[float, float, float]:
         """Ln ρ, ln of G(ρ)/ρ^u, and about the standard deviation of T at that tilt.
 
         Near the saddle point, where G(ρ)/ρ^u is least, but as far from 0 as cancellation allows.
         """
-        tilts = -self._tilts()
-        exponents = self._exponents(tilts, u)
-        low, high = _allowed(exponents)
+        tilts = -self._tilts
+        low, high = _allowed(self._logs[0] - tilts * u)
         around = tilts[max(0, low - 1)], tilts[min(_COARSE - 1, high + 1)]
         tilts = -np.geomspace(-around[0], -around[1], _FINE)
-        exponents = self._exponents(tilts, u)
+        exponents = self._log(tilts) - tilts * u
         chosen = _allowed(exponents)[1]
         inside = min(max(chosen, 1), _FINE - 2)
         with np.errstate(invalid="ignore"):
@@ -112,14 +113,20 @@ class WeightedErrors:
         deviation = math.sqrt(variance) if np.isfinite(variance) and variance > 0 else 0.0
         return float(tilts[chosen]), float(exponents[chosen]), deviation
 
+    @cached_property
     def _tilts(self) -> FloatArray:
         return np.geomspace(0.5 / self._largest, _LARGEST_TILT / max(self._weights), _COARSE)
 
-    def _exponents(self, tilts: FloatArray, u: int) -> FloatArray:
+    @cached_property
+    def _logs(self) -> FloatArray:
+        """Ln of G(e^-tilt) and of G(e^tilt), a row each."""
+        return self._log(np.append(-self._tilts, self._tilts)).reshape(2, -1)
+
+    def _log(self, tilts: FloatArray) -> FloatArray:
         # At an extreme tilt few nodes may miss what matters, and give nonsense: such a tilt is not used.
         with np.errstate(all="ignore"):
-            exponents = self._rough.log(np.exp(tilts)) - tilts * u
-        return np.where(np.isfinite(exponents), exponents, np.inf)
+            logs = self._rough.log(np.exp(tilts))
+        return np.where(np.isfinite(logs), logs, np.inf)
 
 
 def _allowed(exponents: FloatArray) -> tuple[int, int]:
@@ -143,8 +150,12 @@ class _GeneratingFunction:
         chain = _chain(n, sizes, tuple(kinks.tolist()), tuple(jumps.tolist()), nodes)
         self._chain, self._sizes, self._weights = chain, sizes, weights
         self.error_of_all = float(claim.top_error_mass(np.asarray(1.0)))
-        mass = [claim.top_error_mass(threshold.top) for threshold in chain.thresholds]
-        self._at = [claim.top_error_probability(threshold.top) for threshold in chain.thresholds]
+        tops = [threshold.top for threshold in chain.thresholds]
+        ends = np.cumsum([top.size for top in tops])
+        # Asked for all at once: one long array takes little longer than a short one.
+        mass, self._at = (
+            np.split(values, ends[:-1]) for values in claim.top_errors(np.concatenate([*tops, []]))
+        )
         self._between = []
         for step, earlier, above, below, at in zip(
             chain.steps, chain.thresholds[:-1], mass[:-1], mass[1:], self._at[:-1], strict=True
@@ -166,7 +177,8 @@ class _GeneratingFunction:
         The bound takes the strata's moduli at their smallest errors: a binomial factor shrinks as the angle
         grows, the less the smaller its error. Strata that shrink most come first, and leave few angles over.
         """
-        bound = np.log1p(-radius) - np.log(np.abs(1 - radius * np.exp(1j * angles)))
+        # |1-z|² = (1-ρ)² + 4ρ·sin²(θ/2)
+        bound = -0.5 * np.log1p(4 * radius / (1 - radius) ** 2 * np.sin(0.5 * angles) ** 2)
         shrinking = []
         for place, (size, weight) in enumerate(zip(self._sizes, self._weights, strict=True)):
             if self._chain.start is None:
@@ -189,10 +201,10 @@ class _GeneratingFunction:
 
         def power(error: FloatArray, place: int, exponent: int) -> NDArray[_Number]:
             nonlocal scale
-            log_power = exponent * np.log(1 + error[..., None] * change[place])
-            largest = log_power.real.max(axis=tuple(range(error.ndim)))
-            scale = scale + largest
-            return np.exp(log_power - largest)
+            # |1 + error·change| is convex in the error, so it is largest at an extreme one.
+            largest = np.abs(1 + np.array([[error.min()], [error.max()]]) * change[place]).max(axis=0)
+            scale = scale + exponent * np.log(largest)
+            return _power(1 / largest + error[..., None] * (change[place] / largest), exponent)
 
         if chain.start is None:
             return sizes[0] * np.log(1 + self.error_of_all * change[0])
@@ -203,13 +215,30 @@ class _GeneratingFunction:
             later *= power(self._last, -1, sizes[-1] - 1)
         for place in range(last, 0, -1):
             step = chain.steps[place - 1]
-            inner = np.asarray(step.interpolation @ later).reshape(*step.gap.shape, z.size)
+            inner = _applied(step.interpolation, later).reshape(*step.gap.shape, z.size)
             if sizes[place] > 1:
                 inner *= power(self._between[place - 1], place, sizes[place] - 1)
             later = np.einsum("pq,pqz->pz", step.weights, inner)
             later *= 1 + self._at[place - 1][:, None] * change[place]
-        inner = np.asarray(chain.start.interpolation @ later) * power(self._first, 0, sizes[0])
+        inner = _applied(chain.start.interpolation, later) * power(self._first, 0, sizes[0])
         return np.log(chain.start.weights[0] @ inner) + scale
+
+
+def _applied(matrix: FloatArray | csr_array, values: NDArray[_Number]) -> NDArray[_Number]:
+    """The real matrix times values that may be complex, real and imaginary parts side by side."""
+    parts = np.ascontiguousarray(values).view(np.float64)
+    return np.asarray(matrix @ parts).view(values.dtype)
+
+
+def _power(base: NDArray[_Number], exponent: int) -> NDArray[_Number]:
+    """base^exponent by squaring, in place of `base`: ten times as fast as complex logarithms."""
+    result = np.ones_like(base)
+    while exponent:
+        if exponent % 2:
+            result *= base
+        exponent //= 2
+        base *= base
+    return result
 
 
 @lru_cache(maxsize=16)
