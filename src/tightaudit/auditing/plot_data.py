@@ -19,7 +19,7 @@ from tightaudit.support.checks import FloatArray
 
 _MOST_BINS = 50
 _POINTS = 100
-_DRAWN = 3e-3
+_DRAWN = 1e-3
 """How finely a bound is worth searching that is only drawn."""
 
 
@@ -139,8 +139,7 @@ def _explored(row: Row, question: Question, evidence: Evidence) -> Curve:
             continue
         else:
             # Numbers released are in order, so the last bound is often just below the next.
-            known = leak if excess(family.leaking(leak)) <= 0 else 0.0
-            leak = family.last_rejected(excess, _DRAWN, rejected=known)
+            leak = family.last_rejected(excess, _DRAWN, rejected=leak)
             epsilon = family.leaking(leak).epsilon(question.delta)
         x.append(float(count))
         y.append(epsilon)

@@ -112,7 +112,7 @@ class Family:
     ) -> float:
         """The largest leak whose excess is not positive, where both kinds are among the family's limits.
 
-        The search is short where a leak just below is known to be `rejected`.
+        The search is short where a leak just below is known to be `rejected`, and none is lost if it is not.
 
         >>> import tightaudit as ta
         >>> round(ta.Laplace.family().last_rejected(lambda claim: claim.epsilon(0.0) - 2), 6)
@@ -125,9 +125,10 @@ class Family:
             # Zero counts as rejected; left as it is, a root finder would stop at the near end of a plateau.
             return value if value > 0 else min(value, -_NOT_ZERO)
 
-        low, high = rejected, min(1.0, self.upper / 2)
+        low, high = 0.0, min(1.0, self.upper / 2)
         step = 2.0
-        if rejected > 0:
+        if rejected > 0 and at(rejected) <= 0:
+            low = rejected
             step = 1 + _CLOSE
             high = min(rejected * step, 0.5 * (rejected + self.upper))
         for _ in range(_MAX_DOUBLINGS):
