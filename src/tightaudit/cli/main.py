@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from tightaudit import __version__
-from tightaudit.support.errors import InputError, Place
+from tightaudit.support.errors import InputError
 
 BAD_INPUT, FAILED = 2, 3
 
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
     except typer.TyperException as error:
         _fail(_missing(error) or error.format_message(), BAD_INPUT)
     except InputError as error:
-        _fail(_in_options(error), BAD_INPUT)
+        _fail(_in_options(error, given), BAD_INPUT)
     except RecursionError:
         _fail("the input is nested too deeply", BAD_INPUT)
     except MemoryError:
@@ -54,10 +54,13 @@ def _missing(error: Exception) -> str | None:
     return f"give {option.opts[0]}: {option.help}"
 
 
-def _in_options(error: InputError) -> str:
+def _in_options(error: InputError, given: list[str]) -> str:
     """The error as who types options reads it: what was left out is an option to give."""
-    if error.value is None and not isinstance(error.argument, Place):
-        return f"give --{error.argument.replace('_', '-')}: {error.expected}"
+    from tightaudit.cli.app import options_of
+
+    option = f"--{error.argument.replace('_', '-')}"
+    if error.value is None and option in options_of(given):
+        return f"give {option}: {error.expected}"
     return str(error)
 
 
