@@ -43,7 +43,7 @@ class Bound:
         >>> bound = ta.lower_bound(evidence, "gaussian", delta=1e-5)
         >>> print(bound)  # doctest: +NORMALIZE_WHITESPACE
         ε ≥ 4.239 at δ=1e-05 with 95% confidence
-        (exact; if outcomes are independent and the privacy curve is of the family gaussian)
+        (exact; if outcomes are independent and the privacy curve is in the family gaussian)
         """
         from tightaudit.render.wording import bound_sentence
 

@@ -155,7 +155,7 @@ def audit(
         )
     report = replace(report, command=shlex.join(["tightaudit", *(context.obj or [])]))
     if output.fail_on_violation and report.violated is None:
-        expected = "a row that decides about the claim: --independent, or a method that does not need it"
+        expected = "a row that decides the claim: --independent, or a method that does not need it"
         raise InputError("fail-on-violation", True, expected)
     if output.html is not None:
         report.to_html(output.html)
