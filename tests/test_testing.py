@@ -122,7 +122,7 @@ def test_a_pass_says_what_it_could_have_seen() -> None:
     assert strict.epsilon is not None
     assert careful.epsilon is not None
     assert 4.377 < strict.epsilon < careful.epsilon
-    assert str(strict).startswith(f"Could have seen: ε = {strict.epsilon:.3g} at δ = 1e-05 or more")
+    assert str(strict).startswith(f"Could have detected: ε = {strict.epsilon:.3g} or more at δ = 1e-05")
     assert isinstance(strict.mechanism, ta.Gaussian)
     leaky = 1.15 * strict.mechanism.mu
     for seed in range(20):

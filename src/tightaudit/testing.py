@@ -29,7 +29,7 @@ from tightaudit.support.errors import InputError
 _NOISE_STREAM = 3
 _RESOLUTION = 1e-3
 _FOR_DIRECTION = 0.01
-"""The share of the false-alarm rate that is spent on asking whether the scores are the wrong way round."""
+"""The share of the false-alarm rate spent on checking that the scores are not the wrong way round."""
 _LEAKS = (2.0, 4.0, 8.0, 16.0)
 _PLANNING_DELTA, _LARGEST_PLANNING_EPSILON = 1e-5, 100.0
 
@@ -48,20 +48,21 @@ def assert_private(
     guessing: Guessing | Rule = "two-sided",
     seed: int | None = None,
 ) -> Visible:
-    """Fail if one run of a mechanism on n secret bits contradicts a claim; return what it could have seen.
+    """Fail if one run of a mechanism on n secret bits contradicts a claim; return what it could detect.
 
-    `mechanism(bits, rng)` runs once and returns a score per bit, higher where the bit looks like 1. A true
-    claim makes the assertion fail with probability `false_alarm` at most. `independent=True` states that each
-    score depends on its own bit and its own noise alone, and finds more; without it the answer holds under
-    any dependence, but sees only gross leaks at so small a false-alarm rate unless the claim is a pure ε.
-    Where not even a gross leak could be seen, that is an input error, and so are equal scores and scores that
-    are the wrong way round. Without a seed, one is drawn and named in the failure.
+    `mechanism(bits, rng)` runs once and returns a score per bit, higher where the bit looks like 1. If the
+    claim is true, the assertion fails with probability at most `false_alarm`. `independent=True` states that
+    each score depends only on its own bit and its own noise, and detects smaller leaks. Without it the result
+    holds under any dependence, but at such a small false-alarm rate only gross leaks are detected, unless the
+    claim is a pure ε. It is an input error if not even a gross leak could be detected, if all scores are
+    equal, or if they are the wrong way round. Without a seed, one is drawn and named in the failure.
 
     >>> def laplace(bits, rng):
     ...     return bits + rng.laplace(scale=1.0, size=bits.size)
     >>> print(assert_private(laplace, "laplace(mu=1)", independent=True))  # doctest: +NORMALIZE_WHITESPACE
-    Could have seen: ε = 1.2 at δ = 1e-05 or more (laplace(mu=1.2)) would have contradicted the claim in
-    95% of audits with so many canaries, if they are as strong as can be and outcomes are independent.
+    Could have detected: ε = 1.2 or more at δ = 1e-05 (laplace(mu=1.2)). With this many canaries,
+    that contradicts the claim in 95% of audits, if canaries are as strong as possible and outcomes
+    are independent.
 
     >>> def half_the_noise(bits, rng):
     ...     return bits + rng.laplace(scale=0.5, size=bits.size)
@@ -112,7 +113,7 @@ def _guessed(
     if scores.size != n:
         raise InputError("mechanism", f"{scores.size} scores", f"a function that returns one per bit, {n}")
     if n > 1 and bool(np.all(scores == scores[0])):
-        expected = "scores that differ: from equal ones nothing can be told, and no leak seen"
+        expected = "scores that differ: equal scores cannot show a leak"
         raise InputError("mechanism", f"{n} scores of {scores[0]:g}", expected)
     return release(scores, coins.members, released=released, guessing=rule)
 
@@ -141,7 +142,7 @@ def _require_direction(
 
 
 def _delta(claim: Claim) -> float:
-    """The δ at which leaks are spoken of."""
+    """The δ at which leaks are reported."""
     return _PLANNING_DELTA if claim.point is None else claim.point[1]
 
 
@@ -152,7 +153,7 @@ def _leaky_family(setting: Setting) -> Family:
 
 
 def _released(setting: Setting) -> int:
-    """The number to release that suits the mildest leak that could be seen; `typical` is the claim."""
+    """The number to release that suits the smallest leak that could be detected; `typical` is the claim."""
     claim, family = setting.typical, setting.family
     for factor in _LEAKS:
         leaky_family = _leaky_family(setting)
@@ -166,7 +167,7 @@ def _released(setting: Setting) -> int:
         errors = round(expected_errors(leaky, n=setting.n, released=count))
         if setting.method.excess(claim, Evidence(setting.n, count, errors), setting.level) <= 0:
             return count
-    expected = f"more canaries, a larger false_alarm or independence: no leak from {claim} could be seen"
+    expected = f"more canaries, a larger false_alarm or independence: no leak beyond {claim} is detectable"
     raise InputError("n", setting.n, expected)
 
 
@@ -177,17 +178,18 @@ def _message(setting: Setting, evidence: Evidence, seed: int) -> str:
     condition = independence_condition(method.assumes.independent_outcomes, stated=True)
     lines = [
         f"the mechanism leaks more than {claim} allows.",
-        f"Of the {evidence.released:,} most confident guesses about {evidence.n:,} secret bits "
-        f"{evidence.errors:,} are wrong;",
-        f"with the claimed privacy it would be about {mean:,.0f}, and so few with probability {p:.2g}",
-        f"at most, {condition} ({method.name}; false-alarm rate {setting.level / (1 - _FOR_DIRECTION):g}).",
+        f"Of the {evidence.released:,} most confident guesses about {evidence.n:,} secret bits, "
+        f"{evidence.errors:,} are wrong.",
+        f"With the claimed privacy, about {mean:,.0f} would be; "
+        f"the probability of so few is at most {p:.2g},",
+        f"{condition} ({method.name}; false-alarm rate {setting.level / (1 - _FOR_DIRECTION):g}).",
     ]
     limit = _rejected_limit(setting, evidence)
     if limit is not None:
         # Rounded so that the claim named is still a rejected one.
         thousandths = (math.ceil if family.protects else math.floor)(1000 * limit)
         lines.append(
-            f"Rejected in the same way: every {family} claim {family.direction} {family.parameter} = "
+            f"Also rejected: every {family} claim {family.direction} {family.parameter} = "
             f"{thousandths / 1000:.3f}."
         )
     lines.append(f"To repeat: seed={seed}")

@@ -97,7 +97,7 @@ def test_printed_bounds_round_down_and_name_their_beliefs() -> None:
     gaussian = ta.lower_bound(ta.Evidence(1000, 200, 25), ta.Gaussian.family(), delta=1e-5)
     assert str(gaussian).startswith("ε ≥ 3.645 at δ=1e-05 with 95% confidence")
     assert "outcomes are independent" in str(gaussian)
-    assert "of the family gaussian" in str(gaussian)
+    assert "in the family gaussian" in str(gaussian)
     shapeless = ta.lower_bound(ta.Evidence(1000, 200, 25), ta.ApproxDP.family(delta=1e-5), delta=1e-5)
     assert "family" not in str(shapeless)
 

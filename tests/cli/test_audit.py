@@ -66,7 +66,7 @@ def test_exit_codes(capsys: pytest.CaptureFixture[str], scores: Path) -> None:
     assert "a claim to test" in err
     undecided = run(capsys, scores, *strict, 0.1, "--method", "exact")
     assert undecided[0] == 2
-    assert "a row that decides about the claim" in undecided[2]
+    assert "a row that decides the claim" in undecided[2]
 
 
 def test_claim_epsilon_is_the_approx_dp_claim(capsys: pytest.CaptureFixture[str], scores: Path) -> None:

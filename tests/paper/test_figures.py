@@ -234,7 +234,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ([], "figure=None: expected all, or some of"),
         (["figure-1"], "figure=figure-1"),
         (["p-values", "--engine", "cloud"], "engine=cloud"),
-        (["p-values", "--without", "p-values"], "something left to draw"),
+        (["p-values", "--without", "p-values"], "a figure left to draw"),
         (["p-values", "--without", "nothing"], "figure=nothing"),
     ],
 )

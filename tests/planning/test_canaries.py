@@ -121,7 +121,7 @@ def test_the_command(
         (["--certify", "1.5", "--claim", "gaussian(mu=1)"], "certify=1.5"),
         (["--catch", "0.5", "--claim", "gaussian(mu=1)"], "catch=0.5"),
         (["--catch", "2", "--certify", "0.5", "--claim", "gaussian(mu=1)"], "either a share"),
-        (["--catch", "2", "--family", "gaussian"], "a claim that is exceeded"),
+        (["--catch", "2", "--family", "gaussian"], "a claim to exceed"),
         (["--canary-strength", "2", "--claim", "gaussian(mu=1)"], "canary_strength=2"),
         (["--power", "1", "--catch", "2", "--claim", "gaussian(mu=1)"], "power=1"),
         ([], "give --claim"),

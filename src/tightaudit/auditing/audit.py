@@ -1,6 +1,6 @@
 """From scores to a report: a lower bound for each combination of beliefs, side by side.
 
-What is believed is for the caller to say; the headline rests on nothing else.
+The caller says what is believed; the headline rests on nothing else.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ from tightaudit.support.errors import InputError
 from tightaudit.support.progress import Progress
 
 IMPLAUSIBLE_COIN = 1e-3
-"""How rarely fair coins may fall as they did, the members' or those that guess, before a warning is due."""
+"""Below this probability under fair coins, for the members or for the guesses, there is a warning."""
 _SAME_EPSILON = 0.01
 
 
@@ -54,14 +54,14 @@ def audit(
 ) -> Report:
     """Lower bounds on ε from one run, one for each combination of beliefs.
 
-    `data` are scores, with the secret coins in `members`; or a `Run`; or a pandas or polars frame or the path
-    of a file that `read_run` reads, whose `columns` may be named. What is asked: ε at `delta`, and a `claim`
-    to test, or `claim_epsilon` for (ε, δ)-DP. What is known: `independent` if each canary's outcome depends
-    on its own bit and its own noise alone (True, or the reason), `family_known` if the privacy curve is in
-    `family` (the claim's own by default, else Gaussian). The headline rests on that alone; what a `Run` knows
-    need not be stated again, but a claim that differs from the run's own is remarked on. `released` is a
-    count, a share, 'planned' or 'best'; `method` replaces the methods of the table by one. Guesses are
-    two-sided, unless the run has a threshold.
+    `data` holds scores, with the secret coins in `members`; or it is a `Run`, a pandas or polars frame, or
+    the path of a file that `read_run` reads; `columns` names the columns of a frame or file. What is asked: ε
+    at `delta`, and a `claim` to test, or `claim_epsilon` for (ε, δ)-DP. What is known: `independent` if each
+    canary's outcome depends only on its own bit and its own noise (True, or the reason), `family_known` if
+    the privacy curve is in `family` (the claim's own by default, else Gaussian). The headline assumes nothing
+    else. What a `Run` knows need not be stated again; a claim that differs from the run's own gives a
+    warning. `released` is a count, a share, 'planned' or 'best'; `method` replaces the methods of the table
+    by one. Guesses are two-sided, unless the run has a threshold.
 
     >>> import numpy as np, tightaudit as ta
     >>> coins = ta.draw_coins(10_000, seed=7)
@@ -143,7 +143,7 @@ def _guessing(run: Run, given: Guessing | Rule | None) -> Guessing:
 
 
 def coin_p_value(run: Run) -> float:
-    """How likely fair coins fall at least as unevenly as the members did.
+    """The probability that fair coins split at least as unevenly as the members did.
 
     >>> coin_p_value(Run([1.0, 2.0, 3.0], [1, 1, 1]))
     0.25
@@ -158,14 +158,14 @@ def _warnings(run: Run) -> Iterator[str]:
         yield f"{'Every' if inside else 'No'} canary is a member: there is nothing to tell apart."
     if coin < IMPLAUSIBLE_COIN:
         yield (
-            f"{inside:,} of {run.n:,} canaries are members; fair coins fall so unevenly with probability "
-            f"{coin:.2g}. If the coins were not fair and independent, no bound here holds."
+            f"{inside:,} of {run.n:,} canaries are members; fair coins split at least this unevenly with "
+            f"probability {coin:.2g}. If the coins were not fair and independent, no bound here holds."
         )
     if run.n > 1 and bool(np.all(run.scores == run.scores[0])):
-        yield "All scores are equal: the guesses are made by chance."
+        yield "All scores are equal: the guesses are random."
     infinite = int(np.count_nonzero(np.isinf(run.scores)))
     if infinite:
-        yield f"{infinite:,} scores are infinite; they sort, and are left out of the histogram."
+        yield f"{infinite:,} scores are infinite; they are ranked, but left out of the histogram."
 
 
 def _mismatch(run: Run, question: Question) -> Iterator[str]:
@@ -179,12 +179,12 @@ def _mismatch(run: Run, question: Question) -> Iterator[str]:
     yield (
         f"The run was set up for {run.claim}, which is ε = {set_up:.4g} at δ = {question.delta:g}; the claim "
         f"tested, {question.claim}, is ε = {claimed:.4g}. By its own settings the mechanism leaks {more} "
-        "than that: was one of them set by mistake?"
+        "than claimed: was one of them set by mistake?"
     )
 
 
 def wrong_way_round(errors: int, released: int) -> float:
-    """How likely tossed coins are to get at least so many guesses wrong.
+    """The probability that random guesses are wrong at least this often.
 
     >>> wrong_way_round(9, 10) < 0.02 < wrong_way_round(5, 10)
     True
@@ -193,11 +193,11 @@ def wrong_way_round(errors: int, released: int) -> float:
 
 
 def _wrong_way_round(rows: Sequence[Row]) -> Iterator[str]:
-    """A rule fixed in advance that changes no number, so that no bound has to pay for it."""
+    """Scores that seem to be the wrong way round. A warning changes no number, so no bound pays for it."""
     seen = [(row.evidence.errors, row.evidence.released) for row in rows]
     errors, released = min(seen, key=lambda pair: wrong_way_round(*pair))
     if wrong_way_round(errors, released) < IMPLAUSIBLE_COIN:
         yield (
             f"{errors:,} of {released:,} guesses are wrong; are the scores the wrong way round? "
-            "They have to be higher for members: a loss has to be negated."
+            "They must be higher for members; negate a loss."
         )

@@ -52,7 +52,7 @@ class TradeOffs:
     rejected: Curve | None
     """The least private claim that the headline's row rejects."""
     deciding: Curve | None
-    """The same for the row that decides about the claim, if it is another."""
+    """The same for the row that decides the claim, if it is another."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""What an audit could have seen: the mildest leak that so many canaries would have shown.
+"""The smallest leak that an audit could have detected.
 
-A pass means little where nothing could have failed, and is worth much where a slight excess would have.
-Neither depends on the errors: the test, the claim and the number of canaries decide.
+A pass means little if no leak could have failed it, and much if a slight excess would have. Which it is does
+not depend on the errors, only on the test, the claim and the number of canaries.
 """
 
 from dataclasses import dataclass, replace
@@ -12,15 +12,15 @@ from tightaudit.methods.base import Test
 from tightaudit.planning.forecast import Law
 
 OFTEN = 0.95
-"""In which share of audits a leak is to be seen to count as visible."""
+"""The share of audits in which a leak must be detected to count as visible."""
 _RESOLUTION = 2e-3
 
 
 @dataclass(frozen=True)
 class Visible:
-    """The mildest mechanism that would have been seen, and how often; None if no leak would have been.
+    """The most private mechanism whose leak would have been detected, and how often; None if none would have.
 
-    Canaries are taken to be as strong as they can be, and outcomes to be independent.
+    Canaries are assumed to be as strong as possible, and outcomes to be independent.
     """
 
     mechanism: Claim | None
@@ -28,7 +28,7 @@ class Visible:
     """Its ε at δ."""
     delta: float
     claimed: bool = True
-    """Whether a claim was to be contradicted, or any leak at all to be shown."""
+    """Whether detected means that a claim is contradicted; otherwise, that any leak at all is shown."""
     often: float = OFTEN
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class Visible:
     def by(
         cls, test: Test, claim: Claim, family: Family, *, level: float, delta: float, claimed: bool = True
     ) -> "Visible":
-        """What a test of the claim would see of mechanisms of a family.
+        """What a test of the claim would detect among the mechanisms of a family.
 
         >>> import tightaudit as ta
         >>> test = Test(ta.Exact(), n=1000, released=500)
@@ -48,7 +48,7 @@ class Visible:
         >>> round(seen.mechanism.mu, 2), round(seen.epsilon, 1)
         (1.26, 5.7)
         """
-        # A linear program would see a little more, and say so after seconds.
+        # A linear program would detect slightly smaller leaks, but takes seconds.
         quick = replace(test, method=test.method.quick)
         critical = Law(claim, quick).critical(level)
 

@@ -1,4 +1,4 @@
-"""What is asked of a run: about which claim, at which δ and confidence, and what is stated to be known."""
+"""What is asked of a run: which claim, which δ and confidence, and what the user states as known."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class Question:
         independent: bool | str = False,
         family_known: bool = False,
     ) -> Question:
-        """The question as people ask it: texts for claims, δ from the claim, the family through the claim."""
+        """The question as users ask it: text for claims, δ from the claim, the claim's own family."""
         if claim_epsilon is not None:
             if claim is not None:
-                raise InputError("claim_epsilon", claim_epsilon, "no claim beside it")
+                raise InputError("claim_epsilon", claim_epsilon, "either this or a claim, not both")
             if delta is None:
                 raise InputError("delta", None, "the δ of the claimed ε, for example 1e-5")
             claim = ApproxDP(checks.privacy_loss("claim_epsilon", claim_epsilon), delta)

@@ -32,12 +32,12 @@ class Report:
 
     @property
     def headline(self) -> Row | None:
-        """The row that rests on all that was stated, and on nothing else; None if there is none."""
+        """The row that uses all that was stated, and assumes nothing else; None if there is none."""
         return None if self.decides.headline is None else self.rows[self.decides.headline]
 
     @property
     def claim_row(self) -> Row | None:
-        """The row whose p-value decides about the claim; None without a claim or such a row."""
+        """The row whose p-value decides the claim; None without a claim or such a row."""
         return None if self.decides.deciding is None else self.rows[self.decides.deciding]
 
     @property
@@ -47,7 +47,7 @@ class Report:
 
     @property
     def violated(self) -> bool | None:
-        """Whether the claim is rejected on what was stated; None if there is nothing to decide."""
+        """Whether the claim is rejected, assuming only what was stated; None if nothing decides it."""
         return None if self.claim_row is None else self.claim_row.rejected
 
     @property
@@ -68,9 +68,9 @@ class Report:
 
     @cached_property
     def visible(self) -> Visible:
-        """What the row that counts could have seen: the mildest leak it would have shown.
+        """The smallest leak that the deciding row, or without a claim the headline, could have detected.
 
-        With a claim, that is a leak that would have contradicted it; without one, any at all.
+        With a claim, that is a leak that contradicts it; without one, any leak at all.
 
         >>> import tightaudit as ta
         >>> report = ta.audit([2.0, 1.0, -1.0], [1, 1, 0], delta=1e-5, claim="gaussian(mu=1)")
@@ -90,7 +90,7 @@ class Report:
 
     @cached_property
     def plot_data(self) -> PlotData:
-        """The data of every picture, computed when the first is asked for."""
+        """The data of every picture, computed on first use."""
         return PlotData.of(self.run, self.question, self.evidence, self.rows, self.decides)
 
     def __str__(self) -> str:

@@ -62,7 +62,7 @@ class Row:
 
 @dataclass(frozen=True)
 class RowTest:
-    """All of a row that is fixed before the errors are looked at."""
+    """All of a row that is fixed before anyone looks at the errors."""
 
     tests: tuple[Test, ...]
     """One for each number of released guesses to try."""

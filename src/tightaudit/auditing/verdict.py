@@ -11,20 +11,20 @@ from tightaudit.auditing.rows import Row
 
 @dataclass(frozen=True)
 class Verdict:
-    """Places in the table, None where no row rests only on what was stated.
+    """Places in the table, None where every row assumes more than was stated.
 
     Rejecting a claim itself needs no belief in a family: the claim is what is disproved. So the row that
     decides may believe in the claim's family where the headline may not.
     """
 
     headline: int | None
-    """The row whose bound rests on all that was stated, and on nothing else."""
+    """The row whose bound uses all that was stated, and assumes nothing else."""
     deciding: int | None
-    """The row whose p-value decides about the claim."""
+    """The row whose p-value decides the claim."""
 
     @classmethod
     def of(cls, question: Question, rows: Sequence[Row]) -> Verdict:
-        """The first of the rows, which are in order of strength, that may be relied on for each."""
+        """For each, the first row that may be relied on; rows are in order of strength."""
 
         def stated(row: Row, *, unless: bool = False) -> bool:
             known = question.family_known or row.beliefs.family is None or unless

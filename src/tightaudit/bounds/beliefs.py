@@ -28,7 +28,7 @@ class Beliefs:
         >>> import tightaudit as ta
         >>> report = ta.audit([2.0, 1.0, -1.0, 0.0], [1, 1, 0, 0], delta=1e-5)
         >>> [str(row.beliefs) for row in report.rows][1:]
-        ['outcomes are independent', 'the privacy curve is of the family gaussian', 'nothing']
+        ['outcomes are independent', 'the privacy curve is in the family gaussian', 'nothing']
         """
         from tightaudit.render.wording import beliefs_in_words
 

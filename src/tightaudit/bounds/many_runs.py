@@ -1,4 +1,4 @@
-"""The classics: lower bounds on ε from many runs with one guess each."""
+"""The classic lower bounds on ε, from many runs with one guess each."""
 
 import math
 from dataclasses import dataclass

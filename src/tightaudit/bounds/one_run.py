@@ -19,7 +19,7 @@ Status = Literal["bounded", "none-rejected", "all-rejected"]
 class Bound:
     """A lower bound on ε at δ, with what it rests on.
 
-    `bounded`: every claim of the family up to `parameter` is rejected, so ε is at least `epsilon`.
+    `bounded`: every claim in the family up to `parameter` is rejected, so ε is at least `epsilon`.
     `none-rejected`: not even the most private claim is, and the bound is 0.
     `all-rejected`: the errors are too few for every member of the family. There is no bound to name;
     the family does not describe the mechanism.
@@ -43,7 +43,7 @@ class Bound:
         >>> bound = ta.lower_bound(evidence, "gaussian", delta=1e-5)
         >>> print(bound)  # doctest: +NORMALIZE_WHITESPACE
         ε ≥ 4.239 at δ=1e-05 with 95% confidence
-        (exact; if outcomes are independent and the privacy curve is of the family gaussian)
+        (exact; if outcomes are independent and the privacy curve is in the family gaussian)
         """
         from tightaudit.render.wording import bound_sentence
 
@@ -66,7 +66,7 @@ class Bound:
 
     @property
     def rejected(self) -> Claim | None:
-        """The least private claim of the family that is rejected; None if there is none to name."""
+        """The least private claim in the family that is rejected; None if there is none to name."""
         if self.status != "bounded":
             return None
         return self.family.most_private if not self.parameter else self.family.member(self.parameter)
@@ -85,7 +85,7 @@ def lower_bound(
     confidence: float = 0.95,
     method: str | Method = "exact",
 ) -> Bound:
-    """The largest ε at δ that the evidence rules out staying below, with the given confidence.
+    """A lower bound on ε at δ, with the given confidence.
 
     Searches the family for the least private claim whose p-value is at most 1 - confidence, and returns
     that rejected claim's ε, never a value on the other side of the line.

@@ -2,7 +2,7 @@
 
     coins ──► every step: clipped sums, plus C at the coordinates of sampled canaries ──► noise ──► scores
 
-In every step each included canary is sampled by a coin of its own, and adds the clipping norm C at its
+In every step each member is sampled with its own coin, and adds the clipping norm C at its
 coordinate. The noisy sum at the coordinates is what the mechanism releases; the score is computed from it. An
 adapter for a framework inserts, and hands what came out to `record`.
 """
@@ -103,7 +103,7 @@ class CoordinateCanaries:
         )
 
     def state(self) -> dict[str, Any]:
-        """All that is needed to go on from here, secret bits included."""
+        """All that is needed to resume from here, secret bits included."""
         return {
             "format": FORMAT,
             "n": self.n,
@@ -119,7 +119,7 @@ class CoordinateCanaries:
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        """Go on from a state: the same bits, the same coordinates, the scores so far."""
+        """Resume from a state: the same bits, the same coordinates, the scores so far."""
         own = {"n": self.n, "sample_rate": self.rate, "noise_multiplier": self.sigma}
         require_same(state, own)
         self.members, self.coordinates = state["members"].copy(), state["coordinates"].copy()
@@ -130,7 +130,7 @@ class CoordinateCanaries:
 
 
 def require_same(state: dict[str, Any], own: dict[str, Any]) -> None:
-    """Refuse a state of another kind, or that was saved with other settings than those at hand."""
+    """Refuse a state of another kind, or one that was saved with other settings."""
     if state.get("format") != FORMAT:
         raise InputError("state", state.get("format"), f"a state in the format {FORMAT}")
     for name, value in own.items():

@@ -33,7 +33,7 @@ class BlackBoxCanaries:
         train_set = canaries.join(train_set)        # then train on it
         report = ta.audit(canaries.run(model), delta=1e-5)
 
-    `examples` are (input, label) pairs that are not in the training set otherwise. The same seed gives the
+    `examples` are (input, label) pairs that are not in the training set already. The same seed gives the
     same coins, and with `mislabelled` the same labels.
     """
 
@@ -55,10 +55,12 @@ class BlackBoxCanaries:
     def mislabelled(
         cls, examples: Dataset[Any], *, n: int, classes: int, seed: int | None = None
     ) -> BlackBoxCanaries:
-        """The first n examples with a wrong label each, drawn evenly among the others."""
+        """The first n examples, each with a wrong label drawn uniformly from the other classes."""
         count, labels = checks.count("n", n, minimum=1), checks.count("classes", classes, minimum=2)
         if count > len(cast("Sized", examples)):
-            raise InputError("n", count, f"at most {len(cast('Sized', examples))}, the examples given")
+            raise InputError(
+                "n", count, f"at most {len(cast('Sized', examples))}, the number of examples given"
+            )
         seed = draw_coins(1, seed=seed).seed
         rng = stream(seed, _LABEL_STREAM)
         pairs = [examples[place] for place in range(count)]

@@ -51,11 +51,11 @@ class WhiteBoxCanaries:
 
     Supported: Poisson sampling, virtual steps (`BatchMemoryManager`), every optimizer that Opacus wraps, flat
     clipping, ghost clipping. Not supported, and refused: per-layer and adaptive clipping, distributed
-    optimizers. The noise multiplier has to stay the same; the clipping norm may change.
+    optimizers. The noise multiplier must stay the same; the clipping norm may change.
 
-    `insertion="before-clipping"` hands each canary in as one more per-example gradient, ten clipping norms
-    long, so that mistakes in the clipping show too; it costs memory and a second pass of clipping, and does
-    not go with ghost clipping, which has no per-example gradients.
+    `insertion="before-clipping"` adds each canary as one more per-example gradient, ten clipping norms long,
+    so that mistakes in the clipping show too. It costs memory and a second pass of clipping, and does not
+    work with ghost clipping, which has no per-example gradients.
     """
 
     def __init__(
@@ -106,15 +106,15 @@ class WhiteBoxCanaries:
     def run(self, score: str = "log-likelihood-ratio") -> Run:
         """Scores and secret bits of the steps taken so far.
 
-        `log-likelihood-ratio` is the best score there is, `sum` the plain sum of the noisy gradients, and
-        `spread` their standard deviation over the steps, which sees noise that repeats.
+        `log-likelihood-ratio` is the best possible score, `sum` the plain sum of the noisy gradients, and
+        `spread` their standard deviation over the steps, which detects noise that repeats.
         """
         if (remark := _shuffled(self._batches, self._core.rate)) is not None:
             warnings.warn(remark, stacklevel=2)
         return self._core.run(score, source=f"white-box canaries, {self._insertion}")
 
     def state_dict(self) -> dict[str, Any]:
-        """All that is needed to go on from here, secret bits included: for the checkpoint of the model."""
+        """All that is needed to resume from here, secret bits included: for the checkpoint of the model."""
         state = {"insertion": self._insertion, **self._core.state()}
         return {
             name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value
@@ -122,7 +122,7 @@ class WhiteBoxCanaries:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a checkpoint: the same bits, the same coordinates, the scores so far."""
+        """Resume from a checkpoint: the same bits, the same coordinates, the scores so far."""
         plain = {
             name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in state.items()
         }
@@ -244,16 +244,16 @@ class WhiteBoxCanaries:
 
 
 def _shuffled(batches: list[int], rate: float) -> str | None:
-    """What to say if batches are too much alike for every example to have been sampled by itself."""
+    """A warning if batch sizes are too equal for every example to have been sampled independently."""
     if len(batches) < _MANY_STEPS:
         return None
     ((size, alike),) = Counter(batches).most_common(1)
     if alike <= len(batches) / 2 or size * (1 - rate) < _SPREAD**2:
         return None
     return (
-        f"{alike} of {len(batches)} batches have exactly {size} examples, so that they seem to be shuffled. "
-        f"The claim and the canaries suppose that every example is sampled by itself, at the rate {rate:g} "
-        "(poisson_sampling=True in Opacus): the audit does not speak of the sampling that was done."
+        f"{alike} of {len(batches)} batches have exactly {size} examples, so they seem to be shuffled. The "
+        f"claim and the canaries assume that every example is sampled independently at rate {rate:g} "
+        "(poisson_sampling=True in Opacus): the audit says nothing about the sampling that was actually done."
     )
 
 

@@ -15,7 +15,7 @@ from tightaudit.support.checks import FloatArray
 from tightaudit.support.errors import InputError
 
 _LEAST_NOISE = 1e-3
-"""Of the noise that is said to be added: less is taken for none."""
+"""As a share of the stated noise: less counts as none."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Step:
     rate: float
     """How often an included canary is sampled."""
     noise: float
-    """The noise as it shows in the transcript so far."""
+    """The noise measured in the transcript so far."""
 
     @property
     def own(self) -> FloatArray:
@@ -44,7 +44,7 @@ class Score:
     totals: dict[str, Callable[[Step], FloatArray]]
     """What each step adds to the totals of these names, an entry per canary."""
     value: Callable[[dict[str, FloatArray], int], FloatArray]
-    """The scores, from the totals after so many steps."""
+    """The scores, from the totals and the number of steps."""
     threshold: float | None = None
     """The score above which a canary is guessed to be in, where one is known in advance."""
 

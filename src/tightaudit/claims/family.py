@@ -80,11 +80,11 @@ class Family:
 
     @property
     def direction(self) -> str:
-        """How rejected members lie to the last of them, in words: the more private ones are rejected too."""
+        """How to name the rejected members by the last of them: all more private ones are rejected too."""
         return "down to" if self.protects else "up to"
 
     def leaking(self, leak: float) -> Claim:
-        """The member with so large a leak, anywhere from 0 to below `upper`.
+        """The member with this leak, anywhere from 0 to below `upper`.
 
         >>> import tightaudit as ta
         >>> ta.Gaussian.family().leaking(2.0)
@@ -93,7 +93,7 @@ class Family:
         return self.member(self.parameter_at(leak)) if leak > 0 else self.most_private
 
     def parameter_at(self, leak: float) -> float:
-        """The parameter of the member with so large a leak."""
+        """The parameter of the member with this leak."""
         if not self.protects:
             return leak
         return 1 / leak if leak > 0 else math.inf

@@ -24,7 +24,7 @@ function itself is tiny, and rounds accordingly."""
 class Tabulated(DiscretePair):
     """A trade-off function that is linear between the given points.
 
-    The points are taken at their word. Samples of a curve are *not* such points: the lines between them
+    The points are taken as exact. Samples of a curve are *not* such points: the lines between them
     lie above the curve, and p-values would come out too small. Use `from_function` for a curve.
 
     >>> claim = Tabulated(alpha=[0.0, 0.25, 1.0], beta=[0.9, 0.3, 0.0])

@@ -15,11 +15,11 @@ COMMANDS = {
     "pvalue": "How likely are so few errors if a claim holds?",
     "bound": "A lower bound on ε from counts.",
     "plan": "How many canaries does an audit need?",
-    "many-runs": "The classics, from many runs with one guess each.",
-    "calibrate": "How often is a method wrong about a mechanism that is known?",
+    "many-runs": "The classic bounds, from many runs with one guess each.",
+    "calibrate": "How often is a method wrong about a mechanism of known privacy?",
     "dpsgd": "The paper's DP-SGD experiment, at any size.",
     "reproduce": "The figures of the paper.",
-    "demo": "Train a small network with canaries inside, and audit it.",
+    "demo": "Train a small network with canaries, and audit it.",
 }
 """Each has a file of its name in this folder, with a function of its name."""
 

@@ -31,13 +31,13 @@ class Input:
     members: Annotated[
         str | None, typer.Option(metavar="FILE", help="The secret bits, if in another file; joined by id.")
     ] = None
-    score_column: Annotated[str | None, typer.Option(help="Column of the scores; score if not given.")] = None
+    score_column: Annotated[str | None, typer.Option(help="Column of the scores; by default score.")] = None
     member_column: Annotated[
-        str | None, typer.Option(help="Column of the secret bits; member if not given.")
+        str | None, typer.Option(help="Column of the secret bits; by default member.")
     ] = None
-    id_column: Annotated[str | None, typer.Option(help="Column of the ids; id if not given.")] = None
+    id_column: Annotated[str | None, typer.Option(help="Column of the ids; by default id.")] = None
     file_format: Annotated[
-        str | None, typer.Option("--format", help="Format, if the name does not tell: {formats}.")
+        str | None, typer.Option("--format", help="Format, if not clear from the file name: {formats}.")
     ] = None
 
     def run(self) -> Run:
@@ -61,19 +61,19 @@ class Asked(ClaimOptions):
 
 @dataclass(frozen=True)
 class Stated:
-    """What is stated to be known."""
+    """What the user states as known."""
 
     independent: Annotated[
         bool | None,
         typer.Option(
             "--independent/--dependent",
-            help="State that each canary's outcome depends on its own bit and noise alone; or not.",
+            help="State whether each canary's outcome depends only on its own bit and noise.",
         ),
     ] = None
     family_known: Annotated[
         bool | None,
         typer.Option(
-            "--family-known/--family-unknown", help="State that the privacy curve is in the family; or not."
+            "--family-known/--family-unknown", help="State whether the privacy curve is in the family."
         ),
     ] = None
 
@@ -89,7 +89,7 @@ class GuessingOptions:
         ),
     ] = None
     threshold: Annotated[float | None, measuring("Threshold of the scores, fixed in advance.")] = None
-    seed: Annotated[int, counting("Seed of the order of ties.")] = 0
+    seed: Annotated[int, counting("Seed for breaking ties.")] = 0
 
     def of(self, run: Run) -> Guessing:
         """As given; where nothing is, as the run says."""
@@ -121,7 +121,7 @@ def audit(
     guesses: GuessingOptions,
     output: Output,
     released: Released = "planned",
-    method: Annotated[str | None, naming("One method instead: {methods}.", "methods")] = None,
+    method: Annotated[str | None, naming("Use one method for all rows: {methods}.", "methods")] = None,
 ) -> None:
     """How much did one run leak? Lower bounds on ε, one per combination of beliefs.
 
@@ -155,7 +155,7 @@ def audit(
         )
     report = replace(report, command=shlex.join(["tightaudit", *(context.obj or [])]))
     if output.fail_on_violation and report.violated is None:
-        expected = "a row that decides about the claim: --independent, or a method that does not need it"
+        expected = "a row that decides the claim: --independent, or a method that does not need it"
         raise InputError("fail-on-violation", True, expected)
     if output.html is not None:
         report.to_html(output.html)

@@ -12,7 +12,7 @@ def bound(
     confidence: Confidence = 0.95,
     as_json: AsJson = False,
 ) -> None:
-    """The largest ε at δ that the errors rule out staying below.
+    """A lower bound on ε at δ, from how many released guesses are wrong.
 
     [bold]Examples[/bold]
 

@@ -26,7 +26,7 @@ class AuditsOptions:
     method: Annotated[
         list[str] | None, naming("A method; repeat it for several. All by default: {methods}.", "methods")
     ] = None
-    repetitions: Annotated[int, counting("Audits.")] = 10_000
+    repetitions: Annotated[int, counting("Number of audits.")] = 10_000
     seed: Seed = 0
 
     def audits(self) -> Audits:
@@ -54,11 +54,13 @@ def calibrate(
     ] = None,
     level: Annotated[list[float] | None, measuring("Nominal level; repeat it for several.")] = None,
     delta: Annotated[float, measuring("The δ of the mean bounds.")] = 1e-5,
-    bounds: Annotated[bool, typer.Option(help="Also mean bounds beside the true ε; takes longer.")] = True,
-    workers: Annotated[int, typer.Option(help="Processes; -1 takes all cores.")] = -1,
+    bounds: Annotated[
+        bool, typer.Option(help="Also show mean bounds beside the true ε; takes longer.")
+    ] = True,
+    workers: Annotated[int, typer.Option(help="Processes; -1 uses all cores.")] = -1,
     as_json: AsJson = False,
 ) -> None:
-    """How often does a method reject a claim that is true? Repeated audits of a known mechanism.
+    """How often does a method reject a true claim? Repeated audits of a mechanism of known privacy.
 
     [bold]Examples[/bold]
 

@@ -1,4 +1,4 @@
-"""`tightaudit demo`: train a small network with DP-SGD, audit it, and see."""
+"""`tightaudit demo`: train a small network with DP-SGD, and audit it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -20,11 +20,11 @@ def demo(
     ] = False,
     seed: Seed = 0,
     html: Annotated[
-        str, typer.Option(metavar="FILE", help="Where the report goes as a web page.")
+        str, typer.Option(metavar="FILE", help="File for the report as a web page.")
     ] = "tightaudit-demo.html",
     as_json: AsJson = False,
 ) -> None:
-    """Train a small network with Opacus, canaries inside, and see how much it leaked.
+    """Train a small network with Opacus and canaries, and see how much it leaked.
 
     [bold]Examples[/bold]
 
@@ -43,11 +43,11 @@ def demo(
     recipe = Recipe(steps=STEPS, canaries=CANARIES, seed=seed)
     sigma = recipe.sigma(images, EPSILON, DELTA)
     if not as_json:
-        bug = f", but the noise is scaled by {TOO_LITTLE} where nobody looks" if noise_bug else ""
+        bug = f", of which only {TOO_LITTLE:.0%} is really added" if noise_bug else ""
         print_view(
             f"Training a small convolutional network on {len(images.train):,} digits for {STEPS} steps with "
-            f"DP-SGD (Opacus), noise {sigma:.3f}{bug}. {CANARIES:,} canaries ride along, each in or out by a "
-            "secret coin.\n"
+            f"DP-SGD (Opacus), noise {sigma:.3f}{bug}. {CANARIES:,} canaries are planted, each in or out by "
+            "a secret coin.\n"
         )
     with progress_bar("steps") as progress:
         factor = TOO_LITTLE if noise_bug else 1.0

@@ -26,7 +26,7 @@ class DataOptions:
 
     data: Annotated[str, typer.Option(help="digits, fashion-mnist or cifar10.")] = "digits"
     data_from: Annotated[
-        str | None, typer.Option(metavar="PATH", help="File or folder with the data, unless it is digits.")
+        str | None, typer.Option(metavar="PATH", help="File or folder with the data; not needed for digits.")
     ] = None
     examples: Annotated[int | None, counting("Training images; all if not given.")] = None
 
@@ -42,11 +42,11 @@ class RecipeOptions:
     """What is trained, and how."""
 
     model: Annotated[str, typer.Option(help="small (two convolutions) or resnet14.")] = "small"
-    canaries: Annotated[int, counting("White-box canaries.")] = 5000
-    steps: Annotated[int, counting("Steps of training.")] = 200
-    batch_size: Annotated[int, counting("Images in a step, on average.")] = 150
+    canaries: Annotated[int, counting("Number of white-box canaries.")] = 5000
+    steps: Annotated[int, counting("Training steps.")] = 200
+    batch_size: Annotated[int, counting("Average number of images per step.")] = 150
     optimizer: Annotated[str, typer.Option(help="adam or sgd.")] = "adam"
-    learning_rate: Annotated[float, measuring("Of the optimizer.")] = 1e-3
+    learning_rate: Annotated[float, measuring("Learning rate of the optimizer.")] = 1e-3
     seed: Seed = 0
 
     def recipe(self) -> Recipe:
@@ -66,13 +66,13 @@ def dpsgd(
     released: Annotated[int | None, counting("Guesses released; half of them if not given.")] = None,
     confidence: Confidence = 0.95,
     out: Annotated[
-        str, typer.Option(metavar="FOLDER", help="Where results and checkpoints are kept.")
+        str, typer.Option(metavar="FOLDER", help="Folder for results and checkpoints.")
     ] = "dpsgd-results",
     as_json: AsJson = False,
 ) -> None:
-    """Train with DP-SGD at several ε, white-box canaries inside, and audit each training in every way.
+    """Train with DP-SGD and white-box canaries at several ε, and audit each training run by every method.
 
-    Each finished ε is kept, and a killed training goes on from its last checkpoint: give the same command.
+    Each finished ε is kept, and a killed run resumes from its last checkpoint: repeat the same command.
 
     [bold]Examples[/bold]
 
@@ -107,7 +107,7 @@ def _numbers(text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise InputError("epsilon", text, "numbers with commas between, as in 1,2,4") from None
+        raise InputError("epsilon", text, "numbers separated by commas, as in 1,2,4") from None
 
 
 def _table(result: dict[str, Any]) -> Table:

@@ -1,4 +1,4 @@
-"""`tightaudit many-runs`: the classics with one guess per run."""
+"""`tightaudit many-runs`: the classic bounds with one guess per run."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ def many_runs(
     confidence: Confidence = 0.95,
     as_json: AsJson = False,
 ) -> None:
-    """The classics: lower bounds on ε from many runs with one guess each.
+    """The classic lower bounds on ε, from many runs with one guess each.
 
     [bold]Example[/bold]
 

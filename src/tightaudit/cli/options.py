@@ -55,16 +55,16 @@ Released = Annotated[
 ]
 Delta = Annotated[float, measuring("The δ at which ε is bounded, for example 1e-5.")]
 Confidence = Annotated[float, measuring("Confidence of the lower bound, between 0 and 1.")]
-Seed = Annotated[int, counting("Seed of everything random.")]
+Seed = Annotated[int, counting("Seed for all randomness.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What is known of a run, in numbers."""
+    """What is known about a run, as counts."""
 
     n: Guesses
-    released: Annotated[int | None, counting("Guesses released, the most confident ones.")] = None
+    released: Annotated[int | None, counting("Number of guesses released, the most confident ones.")] = None
     errors: Annotated[int | None, counting("How many of the released guesses are wrong.")] = None
     statistic: Annotated[
         int | None, counting("Weighted number of errors, instead of --released and --errors.")
@@ -76,7 +76,7 @@ class Counts:
 
         for name, value in (("released", self.released), ("errors", self.errors)):
             if self.statistic is not None and value is not None:
-                raise InputError(name, value, "nothing beside --statistic, which takes its place")
+                raise InputError(name, value, "no value together with --statistic, which replaces it")
             if self.statistic is None and value is None:
                 raise InputError(name, None, "a count, or --strata and --statistic")
         if self.statistic is not None:

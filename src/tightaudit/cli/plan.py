@@ -1,4 +1,4 @@
-"""`tightaudit plan`: how many canaries, before a run is spent."""
+"""`tightaudit plan`: how many canaries, before you spend a run."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class GoalOptions:
         float | None, measuring("Share of the true ε to certify; 0.8 by default.", metavar="SHARE")
     ] = None
     catch: Annotated[
-        float | None, measuring("Catch a mechanism with so many times its ε.", metavar="FACTOR")
+        float | None, measuring("Catch a mechanism with this many times the claimed ε.", metavar="FACTOR")
     ] = None
-    power: Annotated[float, measuring("How surely to catch it.")] = 0.9
+    power: Annotated[float, measuring("Probability of catching it.")] = 0.9
 
     def goal(self) -> Goal:
-        """As one goal; to certify 80% if nothing is said."""
+        """As one goal; by default to certify 80%."""
         from tightaudit.planning.canaries import Goal
 
         return Goal(0.8 if self.certify is self.catch is None else self.certify, self.catch, self.power)
@@ -39,14 +39,15 @@ def plan(
     claimed: ClaimOptions,
     wanted: GoalOptions,
     canary_strength: Annotated[float, measuring("Strength of the canaries; 1 is the strongest.")] = 1.0,
-    canaries: Annotated[int | None, counting("Take this number, and say what to expect of it.")] = None,
+    canaries: Annotated[int | None, counting("Take this number as given, and say what to expect.")] = None,
     confidence: Confidence = 0.95,
     plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw the expected bound against canaries.")
+        str | None,
+        typer.Option(metavar="FILE", help="Plot the expected bound against the number of canaries."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """How many canaries does an audit need, and what can it promise? For each row of beliefs.
+    """How many canaries does an audit need, and what can you expect? One row per combination of beliefs.
 
     [bold]Examples[/bold]
 

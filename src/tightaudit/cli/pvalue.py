@@ -35,6 +35,6 @@ def pvalue(counts: Counts, claim: Claim, chosen: MethodOptions, as_json: AsJson 
     if mean is not None:
         print(
             f"{counts.errors:,} errors among {released:,} released of {counts.n:,} guesses; "
-            f"independent channels of {tested} make {mean:,.4g} on average."
+            f"{tested} gives at least {mean:,.4g} on average, if outcomes are independent."
         )
         print_notes(test)

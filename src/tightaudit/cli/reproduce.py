@@ -17,19 +17,19 @@ def reproduce(
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Print the names of the figures and stop.")] = False,
     without: Annotated[
-        list[str] | None, typer.Option(metavar="FIGURE", help="A figure to leave out; may be repeated.")
+        list[str] | None, typer.Option(metavar="FIGURE", help="A figure to leave out; repeat it for several.")
     ] = None,
     out: Annotated[
-        str, typer.Option(metavar="FOLDER", help="Where pictures, data and finished cells go.")
+        str, typer.Option(metavar="FOLDER", help="Folder for pictures, data and finished cells.")
     ] = "figures",
     engine: Annotated[
         str, typer.Option(help="local (all cores), serial, or the address of a Dask scheduler.")
     ] = "local",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Compute everything anew.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute everything again.")] = False,
 ) -> None:
-    """Draw the figures of the paper, with every method it compares and ours beyond it.
+    """Draw the figures of the paper, with the methods it compares and ours.
 
-    A run that was stopped goes on where it was: give the same command.
+    A stopped run resumes where it was: repeat the same command.
 
     [bold]Examples[/bold]
 
@@ -53,7 +53,7 @@ def reproduce(
     left_out = [FIGURES[name].name for name in without or []]
     chosen = [FIGURES[name]() for name in names if name not in left_out]
     if not chosen:
-        raise InputError("without", ", ".join(left_out), "something left to draw")
+        raise InputError("without", ", ".join(left_out), "a figure left to draw")
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     with progress_bar("cells") as progress:

@@ -13,7 +13,7 @@ _COIN_STREAM = 1
 
 @dataclass(frozen=True)
 class Coins:
-    """The secret bits of one audit, and the seed that gives them again."""
+    """The secret bits of one audit, and the seed that reproduces them."""
 
     members: BoolArray
     seed: int

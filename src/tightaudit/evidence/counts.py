@@ -16,10 +16,10 @@ Rule = Literal["two-sided", "one-sided", "threshold"]
 
 @dataclass(frozen=True)
 class Guessing:
-    """How bits are guessed from scores, fixed before the bits are looked at.
+    """How bits are guessed from scores, fixed before anyone looks at the bits.
 
     `two-sided`: the lowest scores are guessed out, the highest in. `one-sided`: the highest are guessed in,
-    and nothing else. `threshold`: in above the threshold, out below. Ties go by the seed.
+    and nothing else. `threshold`: in above the threshold, out below. The seed breaks ties.
 
     >>> Guessing("threshold", 0.5).threshold
     0.5
@@ -33,9 +33,7 @@ class Guessing:
         if not isinstance(self.rule, str) or self.rule not in get_args(Rule):
             raise InputError("guessing", self.rule, f"one of {', '.join(get_args(Rule))}")
         if (self.threshold is None) == (self.rule == "threshold"):
-            raise InputError(
-                "threshold", self.threshold, "a number if, and only if, guesses are by threshold"
-            )
+            raise InputError("threshold", self.threshold, "a number if and only if guessing is by threshold")
         if self.threshold is not None:
             object.__setattr__(self, "threshold", checks.number("threshold", self.threshold))
         object.__setattr__(self, "seed", checks.seed(self.seed))
@@ -52,7 +50,7 @@ def as_guessing(given: Guessing | str) -> Guessing:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What an audit knows of one run: how many guesses, how many released, how many of those wrong.
+    """What an audit knows about one run: how many guesses, how many released, how many of those wrong.
 
     Made by `release` from scores, or from counts alone.
 

@@ -38,7 +38,7 @@ _KNOWN = ("independent", "claim", "family", "threshold", "seed")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """Scores and secret bits of one run, and what the maker of the canaries knows about them.
+    """Scores and secret bits of one run, and what is known about the canaries.
 
     >>> run = Run(scores=[2.5, -1.0, 0.3], members=[1, 0, 0], ids=["a", "b", "c"])
     >>> run.n, run.independent
@@ -50,7 +50,7 @@ class Run:
     """The secret coins: whether each canary was in."""
     ids: NDArray[Any] | None = None
     independent: bool | str = False
-    """Whether each canary's outcome is known to depend on its own bit and its own noise alone: the reason,
+    """Whether each canary's outcome is known to depend only on its own bit and its own noise: the reason,
     or True without one."""
     claim: Claim | None = None
     family: Family | None = None

@@ -25,7 +25,7 @@ class Assumptions:
     """The beliefs a p-value rests on, beyond the claim itself."""
 
     independent_outcomes: bool
-    """Whether each canary's outcome must depend on its own bit and its own noise alone."""
+    """Whether each canary's outcome must depend only on its own bit and its own noise."""
     claims: str = "every trade-off function"
     """Which claims the method covers."""
     evidence: str = "any number of guesses released"
@@ -114,7 +114,7 @@ class Method(ABC):
         return expected_errors(truth, n=n, released=released)
 
     def remark(self, released: int) -> str | None:  # noqa: ARG002
-        """What a reader of the result should know about how it was computed for so many released guesses."""
+        """What a reader of the result should know about how it was computed for this number released."""
         return None
 
     @property

@@ -21,7 +21,7 @@ from tightaudit.support.errors import InputError
 class RankWeighted(Method):
     """The exact law of Σ weight·errors over strata of ranks, best first, for independent channels.
 
-    Strata and weights have to be fixed in advance; left out, they are chosen from n and the claim, or, in a
+    Strata and weights must be fixed in advance. If left out, they are chosen from n and the claim, or, in a
     search for a bound, from n and a typical member of the family (docs/rank-weighted.md).
 
     >>> import tightaudit as ta
@@ -55,7 +55,7 @@ class RankWeighted(Method):
             raise InputError("weights", self.weights, "a weight above 0 for the first stratum")
 
     def fixed(self, n: int, typical: Claim) -> RankWeighted:
-        """Strata and weights that serve a mechanism like the claim well, unless they are given.
+        """The method with strata and weights suited to a mechanism like the claim, unless they are given.
 
         >>> import tightaudit as ta
         >>> sum(ta.RankWeighted().fixed(1000, ta.Gaussian(1.0)).strata)
@@ -106,7 +106,7 @@ class RankWeighted(Method):
         statistic = self.statistic(evidence)
         largest = sum(size * weight for size, weight in zip(self.strata, self.weights, strict=True))
         if statistic > largest:
-            raise InputError("statistic", statistic, f"at most {largest}, every guess being wrong")
+            raise InputError("statistic", statistic, f"at most {largest}: every guess wrong")
         # Strata of weight 0 add nothing to the count; a common divisor only stretches it.
         counted = sum(weight > 0 for weight in self.weights)
         weights = np.array(self.weights[:counted])

@@ -1,1 +1,1 @@
-"""What is decided before a run is looked at: how many guesses to release, and how many canaries to plant."""
+"""What is decided before anyone looks at a run: how many guesses to release and canaries to plant."""

@@ -1,6 +1,6 @@
 """How many canaries an audit needs, before a run is spent on it.
 
-What each row of the table of beliefs can expect is forecast; only the number of canaries is searched for.
+Each row of the table of beliefs gets a forecast; only the number of canaries is searched for.
 """
 
 import math
@@ -42,8 +42,8 @@ Care: TypeAlias = Callable[[Forecast], float]
 class Goal:
     """What the auditor wants: to certify a share of ε, or to catch a mechanism that leaks more than it says.
 
-    `certify`: the mean bound is to reach this share of the true ε. `catch` and `power`: if ε is `catch` times
-    what is claimed, the claim is to be rejected with this probability.
+    `certify`: the mean bound should reach this share of the true ε. `catch` and `power`: if ε is `catch`
+    times the claimed one, the claim should be rejected with this probability.
 
     >>> print(Goal(certify=0.9)), print(Goal(catch=2.0))
     certify 90% of ε on average
@@ -73,7 +73,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class PlannedRow:
-    """The canaries one row needs, and what they promise; or that no number of them does."""
+    """The canaries that one row needs and what to expect of them, or that no number is enough."""
 
     forecast: Forecast
     """At the number of canaries needed, or at the most that was tried."""
@@ -81,7 +81,7 @@ class PlannedRow:
 
     @property
     def n(self) -> int | None:
-        """Canaries needed; None if no number will do."""
+        """Canaries needed; None if no number is enough."""
         return self.forecast.test.n if self.reached else None
 
     @property
@@ -158,10 +158,10 @@ def plan(
 ) -> Plan:
     """How many canaries, which method and how many guesses, and what to expect, for each row of beliefs.
 
-    The goal is `Goal(certify=0.8)`, a share of the true ε that the mean bound is to reach, unless another is
-    given, such as `Goal(catch=2.0)`: reject the claim if the mechanism leaks twice its ε. `canary_strength`
-    is how strong the canaries are: at 0.7 their scores tell as much as those of a mechanism with 0.7 times
-    the μ. With `canaries` that number is taken as given, and what it promises is said.
+    The default goal is `Goal(certify=0.8)`, a share of the true ε that the mean bound should reach. With
+    `Goal(catch=2.0)`, the claim should be rejected if the mechanism leaks twice its ε. `canary_strength` is
+    how strong the canaries are: at 0.7 their scores reveal as much as those of a mechanism with 0.7 times the
+    μ. `canaries` fixes their number, and the plan says what to expect.
 
     >>> import tightaudit as ta
     >>> found = ta.plan("gaussian(mu=1)", delta=1e-5, canaries=500)
@@ -178,7 +178,7 @@ def plan(
     strength = checks.positive("canary_strength", canary_strength, maximum=1.0)
     wanted = Goal(certify=0.8) if goal is None else goal
     if wanted.catch is not None and question.claim is None:
-        raise InputError("catch", wanted.catch, "a claim that is exceeded")
+        raise InputError("catch", wanted.catch, "a claim to exceed")
     typical = question.typical if question.typical is question.claim else _printable(question.typical)
     truth = typical if wanted.catch is None else _leaking(typical, wanted.catch, delta)
     shown = _weakened(truth, strength)
@@ -280,7 +280,7 @@ def _tidy(n: float) -> int:
 
 
 def _leaking(typical: Claim, factor: float, delta: float) -> Claim:
-    """The member of the same family with so many times the ε."""
+    """The member of the same family with `factor` times the ε."""
     family = typical.own_family()
     return _printable(family.at_epsilon(factor * typical.epsilon(delta), delta))
 
@@ -292,7 +292,7 @@ def _printable(member: Claim) -> Claim:
 
 
 def _weakened(truth: Claim, strength: float) -> Claim:
-    """What canaries show that are weaker than the strongest there are."""
+    """What canaries show that are weaker than the strongest possible."""
     if strength == 1:
         return truth
     if not truth.parameter_names:

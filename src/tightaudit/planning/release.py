@@ -1,8 +1,8 @@
-"""How many guesses to release, decided before any of them is looked at.
+"""How many guesses to release, decided before anyone looks at them.
 
-Suppose the mechanism were a typical one: it satisfies the claim under test and no more, or, without a claim,
-it is a member of the family with an ε of 4, or as near as there is. The number planned is the one that would
-give the largest bound if each count came out as expected. It depends on n, the method, the claim and the
+Suppose the mechanism is typical: it leaks exactly what the claim under test allows, or, without a claim, it
+is the member of the family with ε = 4, or the nearest to it. The number planned is the one that would give
+the largest bound if each count came out as expected. It depends on n, the method, the claim and the
 confidence, never on the errors, so it needs no correction. Trying several numbers does.
 """
 
@@ -38,7 +38,7 @@ class Setting:
 
 
 class Release(ABC):
-    """How many guesses to release, fixed before they are looked at."""
+    """How many guesses to release, fixed before anyone looks at them."""
 
     open: bool = False
     """Whether a method may release all guesses if it serves better."""
@@ -46,7 +46,7 @@ class Release(ABC):
 
     @property
     def said(self) -> int | float | str:
-        """As people say it: 500, 0.2, 'planned', 'best'."""
+        """As users write it: 500, 0.2, 'planned', 'best'."""
         return next(iter(vars(self).values()), type(self).__name__.lower())
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class Release(ABC):
 
 @dataclass(frozen=True)
 class Count(Release):
-    """So many guesses.
+    """A fixed number of guesses.
 
     >>> Count(200).number
     200
@@ -172,7 +172,7 @@ class Best(Release):
 
 
 def as_release(given: int | float | str | Release) -> Release:
-    """How many to release as it is, or as people say it: 500, 0.2, 'planned', 'best'.
+    """How many to release as it is, or as users write it: 500, 0.2, 'planned', 'best'.
 
     >>> as_release("0.2"), as_release("best")
     (Share(share=0.2), Best())
@@ -193,7 +193,7 @@ def _number(text: str) -> int | float:
 
 
 def candidate_counts(n: int) -> list[int]:
-    """All of them, a half, a fifth, a tenth, … but not so few that nothing could come of it.
+    """All of them, a half, a fifth, a tenth, … but not too few to find anything.
 
     >>> candidate_counts(1000)
     [1000, 500, 200, 100, 50, 20]

@@ -74,7 +74,7 @@ def beliefs_in_words(beliefs: Beliefs) -> str:
     """Both beliefs as a sentence without its if; empty if there is nothing to believe."""
     believed = ["outcomes are independent"] if beliefs.independent else []
     if beliefs.family is not None:
-        believed.append(f"the privacy curve is of the family {beliefs.family}")
+        believed.append(f"the privacy curve is in the family {beliefs.family}")
     return " and ".join(believed)
 
 
@@ -104,7 +104,7 @@ def bound_sentence(bound: Bound) -> str:
         return f"no lower bound at δ={bound.delta:g}: nothing is rejected with {sure} ({rests})"
     if bound.epsilon is None:
         return (
-            f"every claim of the family {bound.family} is rejected with {sure} ({rests}): "
+            f"every claim in the family {bound.family} is rejected with {sure} ({rests}): "
             "the family does not describe this mechanism"
         )
     return f"ε ≥ {rounded_down(bound.epsilon)} at δ={bound.delta:g} with {sure} ({rests})"
@@ -116,7 +116,7 @@ def finding(row: Row) -> str:
     if row.bound.status == "none-rejected":
         return f"No lower bound at δ = {row.bound.delta:g} {sure}: nothing is rejected."
     if row.epsilon is None:
-        return f"Every claim of the family {row.bound.family} is rejected {sure}, {condition(row.beliefs)}."
+        return f"Every claim in the family {row.bound.family} is rejected {sure}, {condition(row.beliefs)}."
     return f"ε ≥ {rounded_down(row.epsilon)} at δ = {row.bound.delta:g} {sure}, {condition(row.beliefs)}."
 
 
@@ -134,10 +134,10 @@ def verdict_sentence(report: Report) -> str:
     row, headline, claimed = report.claim_row, report.headline, spoken(report.question.claim)
     if report.question.claim is None:
         if headline is None:
-            return "No row of the table rests only on what was stated; they need independent outcomes."
+            return "No row can be quoted on what was stated: they all need independent outcomes."
         return finding(headline)
     if row is None:
-        return "The claim was not decided: no row rests only on what was stated."
+        return "The claim was not decided: every row assumes more than was stated."
     rests = condition(row.beliefs)
     if row.tests_claim_itself:
         rests = independence_condition(True) if row.beliefs.independent else UNCONDITIONAL
@@ -147,7 +147,7 @@ def verdict_sentence(report: Report) -> str:
     if headline is not None and headline.rejected:
         return (
             f"The test of {claimed} itself does not reject it, at {sure}, {rests} (p = {row.p_value:.3g}), "
-            "but the bound is above its ε: the curve is not of the claimed shape."
+            "but the bound is above its ε: the curve does not have the claimed shape."
         )
     passed = f"The run does not contradict {claimed}, at {sure}, {rests} (p = {row.p_value:.3g})."
     if report.visible.epsilon is None:
@@ -156,7 +156,7 @@ def verdict_sentence(report: Report) -> str:
 
 
 def statement(report: Report) -> str:
-    """What was found in a few words, for the top of a page; the sentences below it say how far it holds.
+    """What was found in a few words, for the top of a page; the sentences below it say when it holds.
 
     >>> import tightaudit as ta
     >>> statement(ta.audit([2.0, 1.0, -1.0], [1, 1, 0], delta=1e-5, claim="gaussian(mu=1)"))
@@ -180,35 +180,35 @@ def bars_caption(report: Report) -> str:
     claimed = "The dashed line is the claimed ε. " if report.question.claim is not None else ""
     sure = percent(report.question.confidence)
     return (
-        f"Lower bounds on ε at δ = {report.question.delta:g}, each with {sure} confidence if what stands "
-        f"beside it holds. {claimed}The bold one rests only on what was stated."
+        f"Lower bounds on ε at δ = {report.question.delta:g}, each with {sure} confidence if the beliefs "
+        f"beside it are true. {claimed}The bold one assumes only what was stated."
     )
 
 
 def beliefs_explained(report: Report) -> list[tuple[str, str]]:
-    """The words in the columns of beliefs, and what each asks one to believe."""
+    """The words in the columns of beliefs, and what each asks you to believe."""
     words = [
         (
             "outcomes: independent",
-            "Whether a canary's score looks like a member's depends on its own coin and its own noise alone. "
-            "Canaries that share noise, a batch or a coordinate do not have this.",
+            "Whether a canary's score looks like a member's depends only on its own coin and its own noise. "
+            "This is false for canaries that share noise, a batch or a coordinate.",
         ),
-        ("outcomes: any", "Nothing is believed: canaries may influence each other in any way."),
+        ("outcomes: any", "Nothing is assumed: canaries may influence each other in any way."),
     ]
     if report.question.family is not None:
         words.append(
             (
                 f"privacy curve: {report.question.family}",
-                "The trade-off between the two kinds of error has the shape of this family, as it does when "
-                "the mechanism is the one named. ε is bounded within the family.",
+                "The trade-off between false positives and false negatives has the shape of this family, as "
+                "it does if the mechanism is the one named. ε is bounded within the family.",
             )
         )
-    words.append(("privacy curve: any", "Nothing is believed: the bound is on (ε, δ) alone."))
+    words.append(("privacy curve: any", "Nothing is assumed: the bound is for (ε, δ)-DP alone."))
     return words
 
 
 def verdict_sentences(report: Report) -> list[str]:
-    """The verdict; where it is about a claim, its ε beside the bound, and how the two go together."""
+    """The verdict; with a claim also its ε beside the bound, and how the two fit together."""
     sentences = [verdict_sentence(report)]
     claimed, headline = report.question.claimed_epsilon, report.headline
     if claimed is None or headline is None:
@@ -219,8 +219,8 @@ def verdict_sentences(report: Report) -> list[str]:
     row = report.claim_row
     if row is not None and row is not headline and row.rejected and not headline.rejected:
         sentences.append(
-            "That bound holds for a privacy curve of any shape, and alone would allow the claim. What "
-            "contradicts the claim is the test of the claimed curve itself "
+            "That bound holds for a privacy curve of any shape, and by itself does not contradict the claim. "
+            "The test of the claimed curve itself does "
             f"(row ◀, p = {shown_p_value(row.p_value or 0.0)})."
         )
     return sentences
@@ -229,7 +229,7 @@ def verdict_sentences(report: Report) -> list[str]:
 def audited(row: Row) -> str:
     """What a row found about ε, with its beliefs, as a part of a sentence."""
     if row.bound.status == "none-rejected":
-        return "without a lower bound, since nothing is rejected"
+        return "without a lower bound: nothing is rejected"
     if row.epsilon is None:
         return f"above every member of the family {row.bound.family}, {condition(row.beliefs)}"
     return f"ε ≥ {rounded_down(row.epsilon)}, {condition(row.beliefs)}"
@@ -246,14 +246,14 @@ def canaries_in_words(report: Report) -> str:
 
 
 def visible_sentence(visible: Visible) -> str:
-    """What an audit or an assertion could have seen."""
+    """The smallest leak that an audit or an assertion could have detected."""
     if visible.mechanism is None:
-        return "Could have seen: nothing. No leak, however large, would have shown."
-    shown = "contradicted the claim" if visible.claimed else "given a bound above 0"
+        return "Could have detected: nothing. No leak, however large, would have shown."
+    shown = "contradicts the claim" if visible.claimed else "gives a bound above 0"
     return (
-        f"Could have seen: ε = {visible.epsilon:.3g} at δ = {visible.delta:g} or more "
-        f"({brief(visible.mechanism)}) would have {shown} in {percent(visible.often)} of audits with so many "
-        "canaries, if they are as strong as can be and outcomes are independent."
+        f"Could have detected: ε = {visible.epsilon:.3g} or more at δ = {visible.delta:g} "
+        f"({brief(visible.mechanism)}). With this many canaries, that {shown} in {percent(visible.often)} "
+        "of audits, if canaries are as strong as possible and outcomes are independent."
     )
 
 
@@ -308,17 +308,17 @@ def notes(report: Report) -> list[str]:
     sure = percent(report.question.confidence)
     lines = [
         visible_sentence(report.visible),
-        f"Each row alone holds with {sure} confidence, at δ = {report.question.delta:g}, if its beliefs do; "
-        "picking the largest afterwards does not.",
+        f"Each row on its own holds with {sure} confidence, at δ = {report.question.delta:g}, if its beliefs "
+        "are true; the largest, picked afterwards, does not.",
     ]
     if report.question.family is not None and not report.question.family_known:
         lines.append(
-            f"Rows with the curve {report.question.family} hold only if the privacy curve is of that family."
+            f"Rows with the curve {report.question.family} hold only if the privacy curve is in that family."
         )
     if report.headline is not None:
-        lines.append(f"▶ the bound to quote, which rests only on what was stated: {report.headline.beliefs}.")
+        lines.append(f"▶ the bound to quote. It assumes only what was stated: {report.headline.beliefs}.")
     if report.claim_row is not None:
-        lines.append("◀ decides about the claim: the row that tests it on what was stated.")
+        lines.append("◀ decides the claim: this row tests it, assuming only what was stated.")
     if isinstance(report.question.independent, str):
         lines.append(f"Independent outcomes: {printable(report.question.independent)}.")
     if report.release.tries_several:
@@ -327,12 +327,12 @@ def notes(report: Report) -> list[str]:
         costs = [
             f"{row.cost:.3f} in ({in_cells(row.beliefs)})" for row in report.rows if row.cost is not None
         ]
-        paid = f"; trying so many cost in ε: {', '.join(costs)}" if costs else ""
+        paid = f"; trying several cost in ε: {', '.join(costs)}" if costs else ""
         lines.append(f"Released: the {counts}{paid}.")
     if any(row.epsilon is None for row in report.rows):
         lines.append(
-            f"{NO_FIT}: every claim of the family is rejected with {sure} confidence, if the row's other "
-            "beliefs hold; the curve is then not of that family."
+            f"{NO_FIT}: every claim in the family is rejected with {sure} confidence, if the row's other "
+            "beliefs are true; the curve is then not in that family."
         )
     remarks = {(row.method.name, row.bound.test.remark) for row in report.rows if row.bound.test.remark}
     lines += [f"{name}: {remark}." for name, remark in sorted(remarks)]

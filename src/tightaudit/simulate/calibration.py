@@ -52,7 +52,7 @@ class Audits:
         checks.count("times", self.times, minimum=1)
         checks.seed(self.seed)
         if self.table and self.methods is not None:
-            raise InputError("methods", self.methods, "none with the table, whose rows have theirs")
+            raise InputError("methods", self.methods, "no methods with the table, whose rows have their own")
         if self.table and self.rule is None:
             object.__setattr__(self, "rule", "two-sided")
 

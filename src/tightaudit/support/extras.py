@@ -7,7 +7,7 @@ from tightaudit.support.errors import InputError
 
 
 class MissingExtraError(InputError):
-    """Something was asked for that a package is missing for."""
+    """Something was asked for that needs a package that is not installed."""
 
     __module__ = __name__
 

@@ -1,4 +1,4 @@
-"""r = 1000 guesses released of ever more.
+"""r = 1000 guesses released, n growing.
 
 From the paper: Gaussian mechanism, two-sided guesses, r = 1000, δ = 10⁻⁵, n varying; compared with Steinke
 et al.; the accuracy of the released guesses beside it. The paper does not state μ; chosen here: 1.

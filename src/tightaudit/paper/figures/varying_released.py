@@ -1,4 +1,4 @@
-"""n = 10⁵ guesses, ever more of them released.
+"""n = 10⁵ guesses, a growing number of them released.
 
 From the paper: 0.8-GDP, two-sided guesses, n = 10⁵, δ = 10⁻⁶ and 10⁻⁴, r varying; compared with Steinke et
 al.; the accuracy of the released guesses on a second axis.

@@ -52,11 +52,11 @@ class Images:
         return int(self.train.tensors[1].max()) + 1
 
     def first(self, size: int | None) -> Images:
-        """The same with the first so many training images only."""
+        """The same with only the first `size` training images."""
         if size is None:
             return self
         if not 0 < size <= len(self.train):
-            raise InputError("examples", size, f"from 1 to {len(self.train)}, the training images there are")
+            raise InputError("examples", size, f"from 1 to {len(self.train)}, the number of training images")
         return Images(self.name, TensorDataset(*(part[:size] for part in self.train.tensors)), self.test)
 
 

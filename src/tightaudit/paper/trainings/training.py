@@ -54,7 +54,7 @@ class Recipe:
         """The sampling rate: batches of the size asked for on average."""
         if self.batch_size > len(images.train):
             raise InputError(
-                "batch_size", self.batch_size, f"at most {len(images.train)}, the training images"
+                "batch_size", self.batch_size, f"at most {len(images.train)}, the number of training images"
             )
         return 1 / len(DataLoader(images.train, batch_size=self.batch_size))
 
@@ -146,7 +146,7 @@ def train(
 
 
 def scale_noise(optimizer: Any, factor: float) -> None:
-    """A bug to catch: the noise that is added is so many times what the optimizer says."""
+    """A bug to catch: the noise added is this many times what the optimizer says."""
     add_noise = type(optimizer).add_noise
 
     def scaled() -> None:

@@ -33,7 +33,7 @@ def _scores(report: Report) -> Figure:
     heading = "Can the scores tell members apart?"
     shown = report.plot_data.scores
     if shown is None:
-        return Figure(heading, None, "The scores are not finite or span too much to be drawn.")
+        return Figure(heading, None, "The scores are not finite, or their range is too wide to draw.")
     members = int(np.count_nonzero(report.run.members))
     plot = Plot(
         "Histograms of the scores of members and of non-members",
@@ -59,11 +59,11 @@ def _trade_offs(report: Report) -> Figure:
         Axis("false-negative rate", 0, 1),
     )
     shown, row = report.plot_data.trade_offs, report.headline or report.rows[0]
-    caption = "A claim is a curve; the lower, the less private. "
+    caption = "A claim is a curve; lower means less private. "
     if shown.rejected is not None:
         plot.area([*shown.rejected.x, 0.0], [*shown.rejected.y, 1.0], "region", "rejected on what was stated")
         caption += (
-            "Every claim whose curve stays in the shaded region is rejected with "
+            "Every claim whose curve stays inside the shaded region is rejected with "
             f"{wording.percent(report.question.confidence)} confidence, {wording.condition(row.beliefs)}."
         )
     else:
@@ -73,9 +73,9 @@ def _trade_offs(report: Report) -> Figure:
             [*shown.deciding.x, 0.0], [*shown.deciding.y, 1.0], "second", "rejected in the row that decides"
         )
         beliefs = wording.condition(report.claim_row.beliefs)
-        caption += f" The row that decides about the claim (◀) rejects more, {beliefs}."
+        caption += f" The row that decides the claim (◀) rejects more, {beliefs}."
         if report.claim_row.rejected and not row.rejected:
-            caption += " The claim leaves the first region only next to the corners, too little to be seen."
+            caption += " The claim leaves the first region only near the corners, by too little to see."
     plot.line([0, 1], [1, 0], "chance", "no leakage")
     if shown.claimed is not None:
         plot.line(shown.claimed.x, shown.claimed.y, "two", _cut(f"claim {report.question.claim}"))
@@ -103,9 +103,9 @@ def _bounds(report: Report) -> Figure:
             alone = row.method.name if row.method.releases_all else None
             plot.dot(row.evidence.released, row.epsilon, style, alone)
     caption = (
-        "Dots mark the table's own bounds. The lines are exploratory, by quick methods that may lie a little "
-        "below: picking the number released by where a line is highest needs a correction, which releasing "
-        "the best of several numbers makes."
+        "Dots are the bounds in the table. Lines are exploratory, from quick methods that may be a little "
+        "lower. Picking the number where a line is highest needs a correction, which releasing the best of "
+        "several numbers makes."
     )
     return Figure("Would another number of guesses have helped?", plot.to_svg(), caption)
 

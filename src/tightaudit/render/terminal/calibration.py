@@ -41,9 +41,7 @@ def _rejection_table(result: Calibration) -> Table:
     for row in result.rejections:
         low, high = row.interval
         assumed = row.assumes_independence and not result.mechanism.independent
-        verdict = (
-            ("too often" if row.exceeds else "holds") if result.claim_is_true else "claim not the true one"
-        )
+        verdict = ("too often" if row.exceeds else "holds") if result.claim_is_true else "not the true claim"
         table.add_row(
             _name(row),
             f"{row.level:.2%}",

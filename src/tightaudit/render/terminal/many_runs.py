@@ -1,4 +1,4 @@
-"""The classics from many runs, as a table."""
+"""The classic bounds from many runs, as a table."""
 
 import math
 

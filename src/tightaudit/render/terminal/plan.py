@@ -16,7 +16,7 @@ def plan_view(plan: Plan) -> Group:
     heading = f"To {plan.goal}, with {percent(plan.question.confidence)} confidence. "
     heading += f"Planned for {plan.truth}, {epsilon}."
     if plan.canary_strength != 1:
-        heading += f" Canaries are taken to be {plan.canary_strength:g} times as strong as the strongest."
+        heading += f" Canaries are assumed to be {plan.canary_strength:g} times as strong as the strongest."
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for name in ("outcomes", "curve", "method"):
         table.add_column(name, no_wrap=True)
@@ -27,18 +27,20 @@ def plan_view(plan: Plan) -> Group:
         table.add_row(*_cells(plan, row))
     notes: list[Text | Table] = [Text(heading), table]
     if plan.question.family is not None:
-        notes.append(Text(f"Curve of a family: the privacy curve is taken to be of {plan.question.family}."))
+        notes.append(
+            Text(f"Curve family: the privacy curve is assumed to be in the family {plan.question.family}.")
+        )
     if plan.canaries is not None and any(not row.reached for row in plan.rows):
         notes.append(Text(f"✗ the goal is not reached with {plan.canaries:,} canaries."))
     elif any(not row.reached for row in plan.rows):
         most = max(row.forecast.test.n for row in plan.rows if not row.reached)
         notes.append(
-            Text(f"✗ not with any number of canaries: shown is what {most:,} give, in effect the ceiling.")
+            Text(f"✗ out of reach with any number of canaries; shown: {most:,}, in effect the ceiling.")
         )
     notes.append(
         Text(
-            "ε ≥ is the mean bound; four audits in five are in the range after it, if outcomes are "
-            "independent and the mechanism is the one planned for, whatever the row believes."
+            "ε ≥ is the mean bound; 80% of audits fall in the range after it. Both suppose independent "
+            "outcomes and the mechanism planned for, whatever the row believes."
         )
     )
     return Group(*notes)

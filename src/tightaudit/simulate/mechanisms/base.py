@@ -21,7 +21,7 @@ class Mechanism(ABC):
 
     name: ClassVar[str]
     independent: ClassVar[bool]
-    """Whether each canary's outcome depends on its own bit and its own noise alone."""
+    """Whether each canary's outcome depends only on its own bit and its own noise."""
     why: ClassVar[str]
     """Why outcomes are independent, or what they share."""
     rule: ClassVar[Rule] = "two-sided"
@@ -62,7 +62,7 @@ class Mechanism(ABC):
         runs: int,
         rule: Rule | None = None,
     ) -> list[Evidence]:
-        """Audit the mechanism in so many independent runs, by its own guessing rule or another.
+        """Audit the mechanism in several independent runs, by its own guessing rule or another.
 
         >>> from tightaudit.simulate.mechanisms.gaussian import GaussianMechanism
         >>> rng = np.random.default_rng(0)
