@@ -20,7 +20,7 @@ from tightaudit.evidence.guessing import release
 from tightaudit.methods.any_dependence import QUICK_PROGRAM, AnyDependence
 from tightaudit.methods.base import Method, Test
 from tightaudit.methods.exact import Exact, expected_errors
-from tightaudit.planning.release import Planned, Setting
+from tightaudit.planning.release import Setting, decisive
 from tightaudit.render.wording import independence_condition
 from tightaudit.support import checks
 from tightaudit.support.checks import BoolArray
@@ -30,8 +30,7 @@ _NOISE_STREAM = 3
 _RESOLUTION = 1e-3
 _FOR_DIRECTION = 0.01
 """The share of the false-alarm rate spent on checking that the scores are not the wrong way round."""
-_LEAKS = (2.0, 4.0, 8.0, 16.0)
-_PLANNING_DELTA, _LARGEST_PLANNING_EPSILON = 1e-5, 100.0
+_PLANNING_DELTA = 1e-5
 
 
 class PrivacyViolationError(AssertionError):
@@ -153,21 +152,15 @@ def _leaky_family(setting: Setting) -> Family:
 
 
 def _released(setting: Setting) -> int:
-    """The number to release that suits the smallest leak that could be detected; `typical` is the claim."""
-    claim, family = setting.typical, setting.family
-    for factor in _LEAKS:
-        leaky_family = _leaky_family(setting)
-        if leaky_family is family:
-            leaky = family.leaking(min(factor * family.leak(claim), 0.5 * (1 + family.upper)))
-        else:
-            epsilon = max(claim.epsilon(_PLANNING_DELTA), 0.1)
-            start = leaky_family.at_epsilon(min(epsilon, _LARGEST_PLANNING_EPSILON), _PLANNING_DELTA)
-            leaky = leaky_family.leaking(factor * leaky_family.leak(start))
-        (count,) = Planned().counts(replace(setting, typical=leaky))
-        errors = round(expected_errors(leaky, n=setting.n, released=count))
-        if setting.method.excess(claim, Evidence(setting.n, count, errors), setting.level) <= 0:
-            return count
-    expected = f"more canaries, a larger false_alarm or independence: no leak beyond {claim} is detectable"
+    """The number to release that suits the mildest leak that could be detected; `typical` is the claim."""
+    claim = setting.typical
+    count = decisive(setting, claim, _delta(claim))
+    if count is not None:
+        return count
+    independence = "" if setting.method.assumes.independent_outcomes else ", or independence"
+    expected = (
+        f"more canaries or a larger false_alarm{independence}: no leak beyond {claim} could be detected"
+    )
     raise InputError("n", setting.n, expected)
 
 

@@ -226,6 +226,37 @@ def test_a_claim_unlike_the_one_the_run_was_set_up_for_is_remarked_on() -> None:
     assert not ta.audit(run, delta=DELTA, claim_epsilon=9.99).warnings
 
 
+@pytest.mark.parametrize("released", ["planned", "best"])
+def test_an_epsilon_that_is_far_exceeded_is_rejected(released: str) -> None:
+    """The number released that promises the largest bound could not reject it, even without an error."""
+    gross = ta.audit(*scores_of(30.0), delta=DELTA, claim_epsilon=4.0, independent=True, released=released)
+    honest = ta.audit(*scores_of(0.5), delta=DELTA, claim_epsilon=4.0, independent=True, released=released)
+    assert gross.violated
+    assert honest.violated is False
+    # It is known before the errors are.
+    assert gross.visible == honest.visible
+    assert gross.visible.epsilon is not None
+
+
+def test_what_more_would_have_to_be_known_is_said() -> None:
+    report = ta.audit(*scores_of(1.3), delta=DELTA, claim_epsilon=4.0, independent=True)
+    assert report.violated is False
+    text = " ".join(str(report).split())
+    assert "state it: family_known=True (--family-known)." in text
+    known = ta.audit(*scores_of(1.3), delta=DELTA, claim_epsilon=4.0, independent=True, family_known=True)
+    assert known.violated
+
+
+def test_coins_can_be_given_as_they_were_drawn() -> None:
+    coins = ta.draw_coins(100, seed=5)
+    scores = np.arange(100.0)
+    assert (
+        ta.audit(scores, coins, delta=DELTA).epsilon == ta.audit(scores, coins.members, delta=DELTA).epsilon
+    )
+    with pytest.raises(ta.InputError, match="independent=no: expected True, False or the reason"):
+        ta.audit(scores, coins, delta=DELTA, independent="no")
+
+
 def test_verdict_and_bound_are_told_apart() -> None:
     """The bound for any curve is below the claimed ε although the claim is rejected: the text says why."""
     report = ta.audit(*scores_of(2.0, 1000), delta=DELTA, claim="gaussian(mu=1.5)", independent=True)

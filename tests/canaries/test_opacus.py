@@ -272,7 +272,9 @@ def test_a_shuffled_loader_is_remarked_on(insertion: Insertion) -> None:
     setup.loader = DataLoader(setup.loader.dataset, batch_size=12, shuffle=True)
     setup.train(6)
     with pytest.warns(UserWarning, match="30 of 30 batches have exactly 12 examples"):
-        shuffled.run()
+        run = shuffled.run()
+    (warning,) = ta.audit(run, delta=1e-5).warnings
+    assert warning.startswith("30 of 30 batches")
 
 
 def test_a_noise_multiplier_changed_before_the_first_step_is_said_to_be() -> None:

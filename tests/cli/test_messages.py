@@ -33,7 +33,10 @@ def failing(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
         (["plan", "--claim-epsilon", "3"], "give --delta: The δ at which ε is bounded, for example 1e-5."),
         (["audit", "FILE", "--claim-epsilon", "2"], "give --delta: the δ of the claimed ε, for example 1e-5"),
         (["plan", "--delta", "1e-5"], "give --claim: a claim, or a family to plan for"),
-        (["audit", "FILE", "--delta", "1e-5", "--claim", "eps=2"], "(--claim-epsilon), it takes an ε alone"),
+        (
+            ["audit", "FILE", "--delta", "1e-5", "--claim", "eps=2"],
+            "an ε alone goes to claim_epsilon",
+        ),
         (["audit", "FILE", "--delta", "1e-5", "--claim", "Epsilon <= 2"], "--claim-epsilon"),
         (["audit", "FILE", "--delta", "1e-5", "--claim", "gausian(mu=1)"], "did you mean gaussian?"),
         (["audit", "FILE", "--delta", "1e-5", "--claim", "gaussian(mu=-1)"], "mu=-1.0: expected a number"),
@@ -46,6 +49,20 @@ def test_a_message_names_the_way_out(
     capsys: pytest.CaptureFixture[str], scores: Path, command: list[str], message: str
 ) -> None:
     assert message in failing(capsys, *(scores if part == "FILE" else part for part in command))
+
+
+def test_a_pipeline_is_warned_of_a_check_that_cannot_fail(
+    capsys: pytest.CaptureFixture[str], scores: Path
+) -> None:
+    strict = ["audit", str(scores), "--delta", "1e-5", "--fail-on-violation", "--claim-epsilon"]
+    with pytest.raises(SystemExit) as stopped:
+        main([*strict, "20"])
+    assert stopped.value.code == 0
+    assert "--fail-on-violation could not fail" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as stopped:
+        main([*strict, "0.1"])
+    assert stopped.value.code == 1
+    assert capsys.readouterr().err == ""
 
 
 def test_what_was_written_is_said(capsys: pytest.CaptureFixture[str], scores: Path, tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def test_a_run_shows_its_size_and_never_its_bits(shown: dict[str, Any]) -> None:
     bits = np.array([True, False])
     named = ta.Run(np.array([1.0, 2.0]), bits, claim=ta.Gaussian(1.0), source="a.csv")
     assert repr(named) == "Run(n=2, claim=gaussian(mu=1), source='a.csv')"
+    assert repr(ta.draw_coins(100, seed=3)) == "Coins(n=100)"
     report = ta.audit(named, delta=1e-5)
     assert "members" not in repr(report)
     assert "array" not in repr(report)

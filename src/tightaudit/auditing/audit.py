@@ -17,6 +17,7 @@ from tightaudit.auditing.verdict import Verdict
 from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
 from tightaudit.claims.text import as_family
+from tightaudit.evidence.coins import Coins
 from tightaudit.evidence.counts import Guessing, Rule, as_guessing
 from tightaudit.evidence.guessing import release
 from tightaudit.evidence.reading.columns import Columns
@@ -37,7 +38,7 @@ _SAME_EPSILON = 0.01
 
 def audit(
     data: ArrayLike | Run | Any,
-    members: ArrayLike | None = None,
+    members: ArrayLike | Coins | None = None,
     *,
     delta: float | None = None,
     claim: Claim | str | None = None,
@@ -103,11 +104,11 @@ def audit(
         release=rule,
         rows=tuple(rows),
         decides=Verdict.of(question, rows),
-        warnings=(*_warnings(run), *_mismatch(run, question), *_wrong_way_round(rows)),
+        warnings=(*run.remarks, *_warnings(run), *_mismatch(run, question), *_wrong_way_round(rows)),
     )
 
 
-def _run(data: Any, members: ArrayLike | None, columns: Columns | None) -> Run:
+def _run(data: Any, members: ArrayLike | Coins | None, columns: Columns | None) -> Run:
     if isinstance(data, Run | str | PathLike) or is_frame(data):
         if members is not None:
             raise InputError("members", "given", "none: they are part of the run, the frame or the file")
@@ -122,7 +123,8 @@ def _run(data: Any, members: ArrayLike | None, columns: Columns | None) -> Run:
         raise InputError("members", None, "the secret coins, one per score")
     if columns is not None:
         raise InputError("columns", columns, "column names for a frame or a file only")
-    return Run(checks.scores("scores", data), checks.bits("members", members))
+    coins = members.members if isinstance(members, Coins) else checks.bits("members", members)
+    return Run(checks.scores("scores", data), coins)
 
 
 def _independent(run: Run, stated: bool | str | None) -> bool | str:

@@ -1,5 +1,6 @@
 """What an audit found: the question, the rows, what decides, and the data of every picture."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -13,6 +14,7 @@ from tightaudit.auditing.verdict import Verdict
 from tightaudit.claims.parts.typical import family_through
 from tightaudit.evidence.counts import Evidence
 from tightaudit.evidence.run import Run
+from tightaudit.methods.base import Test
 from tightaudit.planning.release import Release
 
 
@@ -79,14 +81,18 @@ class Report:
         """
         row = self.claim_row or self.headline or self.rows[0]
         question = self.question
-        return Visible.by(
-            row.bound.test,
-            row.bound.family.most_private if row.tested is None else row.tested,
-            family_through(question.typical, question.delta),
-            level=question.level / len(row.counts),
-            delta=question.delta,
-            claimed=question.claim is not None,
+        each = (
+            Visible.by(
+                Test(row.method, self.run.n, count),
+                row.bound.family.most_private if row.tested is None else row.tested,
+                family_through(question.typical, question.delta),
+                level=question.level / len(row.counts),
+                delta=question.delta,
+                claimed=question.claim is not None,
+            )
+            for count in row.counts
         )
+        return min(each, key=lambda found: math.inf if found.epsilon is None else found.epsilon)
 
     @cached_property
     def plot_data(self) -> PlotData:

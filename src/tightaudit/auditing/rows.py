@@ -179,13 +179,17 @@ def row_test(
     """One row: its method's options fixed, the number to release decided."""
     fixed = method.fixed(n, question.typical)
     family = believed or ApproxDP.family(delta=question.delta)
-    counts = release.counts_for(Setting(n, fixed, family, question.typical, question.level, rule))
     asked = question.claim
+    tested = None if asked is None else as_seen_by(family, asked, question.delta)
+    itself = asked is not None and (asked.point is None) == family.assumes_shape
+    decides = tested if itself and not family.assumes_shape else None
+    setting = Setting(n, fixed, family, question.typical, question.level, rule, decides)
+    counts = release.counts_for(setting)
     return RowTest(
         tests=tuple(Test(fixed, n, count) for count in counts),
         family=family,
-        claim=None if asked is None else as_seen_by(family, asked, question.delta),
-        tests_claim_itself=asked is not None and (asked.point is None) == family.assumes_shape,
+        claim=tested,
+        tests_claim_itself=itself,
         delta=question.delta,
         confidence=question.confidence,
     )

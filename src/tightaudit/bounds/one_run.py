@@ -15,7 +15,7 @@ from tightaudit.support import checks
 Status = Literal["bounded", "none-rejected", "all-rejected"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bound:
     """A lower bound on ε at δ, with what it rests on.
 
@@ -48,6 +48,9 @@ class Bound:
         from tightaudit.render.wording import bound_sentence
 
         return bound_sentence(self)
+
+    def __repr__(self) -> str:
+        return f"Bound(epsilon={self.epsilon}, delta={self.delta}, method={self.method.name!r})"
 
     def _repr_html_(self) -> str:
         from tightaudit.render.notebook import as_html

@@ -9,6 +9,7 @@ on gradients. The version range in pyproject.toml and tests/canaries/test_opacus
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -109,9 +110,11 @@ class WhiteBoxCanaries:
         `log-likelihood-ratio` is the best possible score, `sum` the plain sum of the noisy gradients, and
         `spread` their standard deviation over the steps, which detects noise that repeats.
         """
-        if (remark := _shuffled(self._batches, self._core.rate)) is not None:
+        remark = _shuffled(self._batches, self._core.rate)
+        if remark is not None:
             warnings.warn(remark, stacklevel=2)
-        return self._core.run(score, source=f"white-box canaries, {self._insertion}")
+        found = self._core.run(score, source=f"white-box canaries, {self._insertion}")
+        return found if remark is None else replace(found, remarks=(remark,))
 
     def state_dict(self) -> dict[str, Any]:
         """All that is needed to resume from here, secret bits included: for the checkpoint of the model."""

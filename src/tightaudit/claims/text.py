@@ -8,7 +8,11 @@ from tightaudit.support.errors import InputError
 from tightaudit.support.notation import Call, parse
 
 WHOLE = "a claim with all its parameters"
-_EPSILON_ALONE = re.compile(r"\s*(eps|epsilon|ε)\s*[=<≤:]", re.IGNORECASE)
+_NOT_ALONE = (
+    "a claim such as 'gaussian(mu=1)' or 'approx-dp(epsilon=1,delta=1e-5)'; an ε alone goes to claim_epsilon "
+    "(--claim-epsilon), where there is one"
+)
+_EPSILON_ALONE = re.compile(r"\s*((eps|epsilon|ε)\s*[=<≤:]|[(\d.])", re.IGNORECASE)
 
 
 def as_claim(
@@ -29,7 +33,7 @@ def as_claim(
     if isinstance(given, Family):
         raise InputError(argument, str(given), f"{WHOLE}; missing: {given.parameter}")
     if not isinstance(given, Claim):
-        raise InputError(argument, given, f"{WHOLE}, such as 'gaussian(mu=1)'")
+        raise InputError(argument, given, _NOT_ALONE)
     return given
 
 
@@ -55,11 +59,7 @@ def _read(
 ) -> tuple[type[Claim], dict[str, float], list[str]]:
     """The claim that a text names, the parameters it gives, and the names of those it leaves out."""
     if isinstance(given, str) and _EPSILON_ALONE.match(given):
-        expected = (
-            "a claim such as 'gaussian(mu=1)' or 'approx-dp(epsilon=1,delta=1e-5)'; "
-            "where there is claim_epsilon (--claim-epsilon), it takes an ε alone"
-        )
-        raise InputError(argument, given, expected)
+        raise InputError(argument, given, _NOT_ALONE)
     call = given if isinstance(given, Call) else parse(argument, given)
     claim = CLAIMS.named(call.name, argument)
     parameters = call.numbers(claim.parameter_names)

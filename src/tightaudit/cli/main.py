@@ -51,7 +51,9 @@ def _missing(error: Exception) -> str | None:
     option = getattr(error, "param", None)
     if type(error).__name__ != "MissingParameter" or option is None or not getattr(option, "help", None):
         return None
-    return f"give {option.opts[0]}: {option.help}"
+    from tightaudit.cli.option_groups import named
+
+    return f"give {option.opts[0]}: {named(option.help)}"
 
 
 def _in_options(error: InputError, given: list[str]) -> str:

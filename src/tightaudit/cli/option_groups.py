@@ -64,9 +64,14 @@ class Command(TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:
             text = getattr(parameter, "help", None)
-            if text and "{" in text:
-                parameter.help = text.format_map(_Names())  # type: ignore[attr-defined]
+            if text:
+                parameter.help = named(text)  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
+
+
+def named(text: str) -> str:
+    """A help text with names in the place of {claims} and the like."""
+    return text.format_map(_Names()) if "{" in text else text
 
 
 class _Names(dict[str, str]):

@@ -36,9 +36,9 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def say_written(path: str) -> None:
-    """Say that a file was written, beside what is printed for a pipe."""
-    print(f"wrote {printable(path)}", file=sys.stderr)
+def say(text: str) -> None:
+    """Say something beside what is printed for a pipe."""
+    print(printable(text), file=sys.stderr)
 
 
 def print_view(*parts: RenderableType) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tightaudit.cli.options import AsJson, ClaimOptions, Confidence, Delta, counting, measuring
-from tightaudit.cli.output import print_json, print_view, progress_bar, say_written
+from tightaudit.cli.output import print_json, print_view, progress_bar, say
 from tightaudit.support.extras import needs
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def plan(
     if plot is not None:
         with progress_bar("points of the plot") as progress:
             result.to_plot(plot, progress=progress)
-        say_written(plot)
+        say(f"wrote {plot}")
     if as_json:
         print_json(result.to_dict())
         return

@@ -11,12 +11,19 @@ from tightaudit.support.checks import BoolArray
 _COIN_STREAM = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Coins:
-    """The secret bits of one audit, and the seed that reproduces them."""
+    """The secret bits of one audit, and the seed that reproduces them.
+
+    >>> draw_coins(100, seed=3)
+    Coins(n=100)
+    """
 
     members: BoolArray
     seed: int
+
+    def __repr__(self) -> str:
+        return f"Coins(n={self.members.size})"
 
 
 def draw_coins(n: int, *, seed: int | None = None) -> Coins:

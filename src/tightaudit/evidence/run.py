@@ -10,6 +10,7 @@ The file is an uncompressed NPZ with the arrays `score` (float64), `member` (boo
     family       the family its privacy curve is known to be in, such as "dp-sgd(q=0.1,steps=200)", or null
     threshold    the score above which a canary is guessed to be in, fixed in advance, or null
     seed         of the coins, or null
+    remarks      what the maker of the canaries noticed and every reader should know, a list of sentences
 
 Nothing in it is pickled, and nothing is unpickled when it is read.
 """
@@ -33,7 +34,7 @@ from tightaudit.support.errors import InputError, Place
 from tightaudit.support.writing import replacing
 
 FORMAT = "tightaudit.run/1"
-_KNOWN = ("independent", "claim", "family", "threshold", "seed")
+_KNOWN = ("independent", "claim", "family", "threshold", "seed", "remarks")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,6 +62,8 @@ class Run:
     """Seed of the coins."""
     source: str | None = None
     """Where the run was read from."""
+    remarks: tuple[str, ...] = ()
+    """What the maker of the canaries noticed; every report on the run warns of it."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.source, str | None):
@@ -82,6 +85,8 @@ class Run:
             checked["family"] = as_family(self.family)
         if self.threshold is not None:
             checked["threshold"] = checks.number(self._label("threshold"), self.threshold)
+        if not all(isinstance(remark, str) for remark in self.remarks):
+            raise InputError(self._label("remarks"), self.remarks, "sentences")
         if self.seed is not None:
             checked["seed"] = checks.seed(self.seed, self._label("seed"))
         for name, value in checked.items():
@@ -140,6 +145,7 @@ class Run:
                 "family": None if self.family is None else str(self.family),
                 "threshold": self.threshold,
                 "seed": self.seed,
+                "remarks": self.remarks,
             }
         )
 
@@ -171,4 +177,7 @@ def known_from_header(text: str, source: str) -> dict[str, Any]:
     for key, read in (("claim", as_claim), ("family", as_family)):
         if known[key] is not None:
             known[key] = read(known[key], argument=Place(f"{place}: {key}"))
-    return {**known, "independent": header.get("independent", False)}
+    remarks = header.get("remarks") or []
+    if not isinstance(remarks, list):
+        raise InputError(Place(f"{place}: remarks"), remarks, "a list of sentences")
+    return {**known, "independent": header.get("independent", False), "remarks": tuple(remarks)}

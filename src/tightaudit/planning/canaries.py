@@ -90,7 +90,7 @@ class PlannedRow:
         return self.forecast.row.beliefs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """A plan per row of the table of beliefs, strongest belief first."""
 
@@ -115,6 +115,9 @@ class Plan:
         from tightaudit.render.terminal.plan import plain_plan
 
         return plain_plan(self)
+
+    def __repr__(self) -> str:
+        return f"Plan(goal={str(self.goal)!r}, canaries={[row.n for row in self.rows]})"
 
     def _repr_html_(self) -> str:
         from tightaudit.render.notebook import as_html

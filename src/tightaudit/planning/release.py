@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
+from tightaudit.claims.parts.typical import leaky_mechanisms
 from tightaudit.evidence.counts import Evidence, Rule
 from tightaudit.methods.base import Method
 from tightaudit.methods.exact import expected_errors
@@ -35,6 +36,8 @@ class Setting:
     typical: Claim
     level: float
     rule: Rule = "two-sided"
+    decides: Claim | None = None
+    """The claim of (ε, δ)-DP that the count is to decide, if there is one."""
 
 
 class Release(ABC):
@@ -149,7 +152,18 @@ class Planned(Release):
                     rejected=beyond,
                 )
         limit = family.leaking(leak)
-        return (min(expected, key=lambda evidence: quick.p_value(limit, evidence)).released,)
+        planned = min(expected, key=lambda evidence: quick.p_value(limit, evidence)).released
+        return (self._deciding(setting, planned),)
+
+    def _deciding(self, setting: Setting, planned: int) -> int:
+        """The number planned, unless even without an error it could not reject the claim it decides.
+
+        It is then the best one for the mildest leak that would contradict it.
+        """
+        claim = setting.decides
+        if claim is None or claim.point is None or _rejects(setting, claim, planned, 0):
+            return planned
+        return decisive(setting, claim, claim.point[1]) or planned
 
 
 @dataclass(frozen=True)
@@ -169,6 +183,29 @@ class Best(Release):
         while counts[-1] // _RATIO >= max(_FEWEST, int(setting.n**0.5)):
             counts.append(counts[-1] // _RATIO)
         return tuple(counts)
+
+
+def decisive(setting: Setting, claim: Claim, delta: float) -> int | None:
+    """The best number for the mildest leak that would contradict a claim; None if none would.
+
+    >>> import tightaudit as ta
+    >>> claim = ta.ApproxDP(4.0, 1e-5)
+    >>> setting = Setting(2000, ta.Exact(), ta.ApproxDP.family(delta=1e-5), ta.Gaussian(0.93), 0.05)
+    >>> Planned().counts(setting), decisive(setting, claim, 1e-5)
+    ((100,), 400)
+    """
+    quick = setting.method.stand_in
+    for leaky in leaky_mechanisms(claim, delta):
+        expected = _expected_evidence(setting.n, leaky, one_sided=setting.rule == "one-sided")
+        best = min(expected, key=lambda evidence: quick.excess(claim, evidence, setting.level))
+        if _rejects(setting, claim, best.released, best.errors):
+            return best.released
+    return None
+
+
+def _rejects(setting: Setting, claim: Claim, released: int, errors: int) -> bool:
+    evidence = Evidence(setting.n, released, errors)
+    return setting.method.excess(claim, evidence, setting.level) <= 0
 
 
 def as_release(given: int | float | str | Release) -> Release:

@@ -223,7 +223,25 @@ def verdict_sentences(report: Report) -> list[str]:
             "The test of the claimed curve itself does "
             f"(row ◀, p = {shown_p_value(row.p_value or 0.0)})."
         )
+    if not report.violated and (hint := _if_more_is_known(report)) is not None:
+        sentences.append(hint)
     return sentences
+
+
+def _if_more_is_known(report: Report) -> str | None:
+    """That a claim which stands would be rejected by a row that believes more, and how to state that."""
+    row = next((row for row in report.rows if row.rejected), None)
+    if row is None:
+        return None
+    unstated = []
+    if row.beliefs.independent and not report.question.independent:
+        unstated.append("independent=True (--independent)")
+    if row.beliefs.family is not None and not report.question.family_known:
+        unstated.append("family_known=True (--family-known)")
+    return (
+        f"The claim is rejected {condition(row.beliefs)} (p = {shown_p_value(row.p_value or 0.0)}). "
+        f"If you know that to be so, state it: {' and '.join(unstated)}."
+    )
 
 
 def audited(row: Row) -> str:
@@ -274,7 +292,7 @@ def setting_line(report: Report) -> str:
     source = f"{printable(run.source)}: " if run.source else ""
     return (
         f"{source}{canaries_in_words(report)}, {int(run.members.sum()):,} in; {guessing.rule} guessing; "
-        f"seed {guessing.seed}"
+        f"ties by seed {guessing.seed}"
     )
 
 
@@ -322,7 +340,7 @@ def notes(report: Report) -> list[str]:
     if isinstance(report.question.independent, str):
         lines.append(f"Independent outcomes: {printable(report.question.independent)}.")
     if report.release.tries_several:
-        tried = report.rows[0].counts
+        tried = max((row.counts for row in report.rows), key=len)
         counts = f"best of {len(tried)} counts ({', '.join(f'{count:,}' for count in tried)})"
         costs = [
             f"{row.cost:.3f} in ({in_cells(row.beliefs)})" for row in report.rows if row.cost is not None

@@ -60,7 +60,7 @@ def reason(name: str, value: object) -> bool | str:
     'every canary has noise of its own'
     """
     if isinstance(value, str):
-        if not value.strip():
+        if value.strip().lower() in ("", "yes", "no", "true", "false"):
             raise InputError(name, value, "True, False or the reason")
         return value
     return flag(name, value)

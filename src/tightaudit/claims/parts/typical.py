@@ -1,5 +1,7 @@
 """What to plan for when the mechanism is not known, and what a claim says about a curve of another shape."""
 
+from collections.abc import Iterator
+
 from tightaudit.claims.approx_dp import ApproxDP
 from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
@@ -7,7 +9,9 @@ from tightaudit.claims.gaussian import Gaussian
 from tightaudit.claims.laplace import Laplace
 
 TYPICAL_EPSILON = 4.0
-LARGEST_TYPICAL_EPSILON = 100.0
+SMALLEST_TYPICAL_EPSILON, LARGEST_TYPICAL_EPSILON = 0.1, 100.0
+_LARGEST_LEAK = 500.0
+_LEAKS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 16.0)
 
 
 def typical_claim(claim: Claim | None, family: Family | None, delta: float) -> Claim:
@@ -43,6 +47,22 @@ def family_through(claim: Claim, delta: float) -> Family:
     'laplace'
     """
     return claim.own_family() if claim.parameter_names else usual_family(delta)
+
+
+def leaky_mechanisms(claim: Claim, delta: float) -> Iterator[Claim]:
+    """Mechanisms that leak more than a claim allows, a little first: of its own kind, or of the usual one.
+
+    >>> [str(leaky) for leaky in leaky_mechanisms(Gaussian(1.0), 1e-5)][:2]
+    ['gaussian(mu=1.25)', 'gaussian(mu=1.5)']
+    """
+    if claim.parameter_names and claim.point is None:
+        family, start = claim.own_family(), claim
+    else:
+        family = usual_family(delta)
+        epsilon = min(max(claim.epsilon(delta), SMALLEST_TYPICAL_EPSILON), LARGEST_TYPICAL_EPSILON)
+        start = family.at_epsilon(epsilon, delta)
+    for factor in _LEAKS:
+        yield family.leaking(min(factor * family.leak(start), 0.5 * (1 + family.upper), _LARGEST_LEAK))
 
 
 def as_seen_by(family: Family, claim: Claim, delta: float) -> Claim:

@@ -18,7 +18,7 @@ _WIDEST_FAMILY = 10
 def audit_view(report: Report) -> RenderableType:
     """The report as something rich can print; nothing in it is taken for markup."""
     style = {True: "bold red", False: "bold green", None: "bold"}[report.violated]
-    if report.violated is False and report.warnings:
+    if report.violated is False and (report.warnings or report.visible.epsilon is None):
         style = "bold yellow"
     verdict, *numbers = wording.verdict_sentences(report)
     parts: list[RenderableType] = [

@@ -39,6 +39,12 @@ def plan_view(plan: Plan) -> Group:
         )
     notes.append(
         Text(
+            "An audit decides by the row whose beliefs you state: --independent for independent outcomes, "
+            "--family-known for the family."
+        )
+    )
+    notes.append(
+        Text(
             "ε ≥ is the mean bound; 80% of audits fall in the range after it. Both suppose independent "
             "outcomes and the mechanism planned for, whatever the row believes."
         )
