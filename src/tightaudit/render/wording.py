@@ -304,11 +304,9 @@ def shown_claim(row: Row) -> str:
     >>> shown_claim(report.rows[0]), shown_claim(report.rows[1])
     ('gaussian(mu=1)', 'ε ≤ 4.3772')
     """
-    if row.tested is None or row.tests_claim_itself:
-        return str(row.tested)
-    if row.tested.point is None:
-        return brief(row.tested)
-    return f"ε ≤ {row.tested.epsilon(row.bound.delta):.5g}"
+    if row.tested is not None and row.tested.point is not None:
+        return f"ε ≤ {row.tested.epsilon(row.bound.delta):.5g}"
+    return str(row.tested) if row.tested is None or row.tests_claim_itself else brief(row.tested)
 
 
 def shown_epsilon(bound: Bound) -> str:
