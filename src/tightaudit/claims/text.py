@@ -9,8 +9,8 @@ from tightaudit.support.notation import Call, parse
 
 WHOLE = "a claim with all its parameters"
 _NOT_ALONE = (
-    "a claim such as 'gaussian(mu=1)' or 'approx-dp(epsilon=1,delta=1e-5)'; an ε alone goes to claim_epsilon "
-    "(--claim-epsilon), where there is one"
+    f"{WHOLE}, such as 'gaussian(mu=1)' or 'approx-dp(epsilon=1,delta=1e-5)'; an ε alone goes to "
+    "claim_epsilon (--claim-epsilon), where there is one"
 )
 _EPSILON_ALONE = re.compile(r"\s*((eps|epsilon|ε)\s*[=<≤:]|[(\d.])", re.IGNORECASE)
 
