@@ -37,6 +37,7 @@ NAVIGATION = {
         "in-your-tests": "Audit a mechanism in your tests",
         "dpsgd": "Audit DP-SGD with Opacus",
         "records": "Canaries as records, and a check-up",
+        "zoo": "A zoo of real mistakes",
         "any-scores": "Audit from JAX-Privacy or any scores",
         "plan": "Plan: how many canaries",
     },

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -68,7 +73,7 @@ def test_every_sampled_member_contributes_one_norm_and_nothing_else_does(mode: s
     bank = training.canaries.bank
     assert bank.steps == 5
     for step in bank.transcript:
-        expected = np.append(step.sampled & bank.members, np.zeros(bank.controls))
+        expected = np.append(step.sampled * bank.members, np.zeros(bank.controls))
         assert along(step.released) == pytest.approx(expected, abs=1e-3)
 
 
@@ -169,3 +174,38 @@ def test_what_does_not_fit_is_refused_before_training() -> None:
         assert canaries.claim
     with pytest.raises(ta.InputError, match="dataset=an empty one"):
         canaries.join(TensorDataset(torch.empty(0, 2)))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "fault"),
+    [
+        ("none", None),
+        ("every worker has every record", "records are used more than once in a step: by several workers"),
+        ("every worker adds all of the noise", None),
+    ],
+)
+def test_two_real_workers(tmp_path: Path, mistake: str, fault: str | None) -> None:
+    """Two processes that reduce their gradients over gloo: both see the same, and a mistake is named."""
+    script = Path(__file__).with_name("two_workers.py")
+    workers = [
+        subprocess.Popen(
+            [sys.executable, str(script), str(rank), str(tmp_path / "store"), mistake],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+        for rank in range(2)
+    ]
+    said = [worker.communicate(timeout=120) for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0], said
+    one, other = (json.loads(out) for out, _ in said)
+    assert one == other
+    assert one["claim"] == "dp-sgd(sigma=1,q=0.2,steps=60)"
+    if fault is None:
+        assert one["faults"] == []
+        assert one["violated"] is False
+    else:
+        assert any(text.startswith(fault) for text in one["faults"])
+        assert one["violated"] is True
+    assert bool(one["notes"]) == (mistake == "every worker adds all of the noise")

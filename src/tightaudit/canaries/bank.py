@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tightaudit.canaries.scores import log_likelihood_ratio
 from tightaudit.claims.dp_sgd import DpSgd
@@ -34,12 +35,14 @@ _WHY = (
 class Step:
     """One step: who was sampled, and what came out at the bank."""
 
-    sampled: BoolArray
-    """For each slot, whether the loader delivered it."""
+    sampled: NDArray[Any]
+    """For each slot, how often the loader delivered it, all workers together: 0 or 1 if all is well."""
     released: FloatArray
     """In units of the clipping norm, tensors × entries, slots first and controls last."""
     sigma: float
     """The noise multiplier asked for."""
+    size: int = 0
+    """Records in the batch, real ones and canaries."""
 
 
 @dataclass
@@ -54,6 +57,8 @@ class Bank:
 
     members: BoolArray
     seed: int
+    records: int = 0
+    """Records in the data set, real ones and canaries; 0 if that is not known."""
     transcript: list[Step] = field(default_factory=list)
 
     @classmethod
@@ -119,9 +124,10 @@ class Bank:
             "format": FORMAT,
             "seed": self.seed,
             "members": self.members.copy(),
-            "sampled": np.array([step.sampled for step in self.transcript], dtype=bool),
+            "sampled": np.array([step.sampled for step in self.transcript], dtype=np.int32),
             "released": np.array([step.released for step in self.transcript]),
             "sigma": np.array([step.sigma for step in self.transcript]),
+            "size": np.array([step.size for step in self.transcript], dtype=np.int64),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -132,9 +138,9 @@ class Bank:
             raise InputError("state: n", int(state["members"].size), f"{self.n}, as attached")
         self.members, self.seed = state["members"].copy(), state["seed"]
         self.transcript = [
-            Step(sampled, released, float(sigma))
-            for sampled, released, sigma in zip(
-                state["sampled"], state["released"], state["sigma"], strict=True
+            Step(sampled, released, float(sigma), int(size))
+            for sampled, released, sigma, size in zip(
+                *(state[name] for name in ("sampled", "released", "sigma", "size")), strict=True
             )
         ]
 

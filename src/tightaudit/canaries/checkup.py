@@ -8,8 +8,10 @@ both. They say where to look; they are no statement about ε.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import bdtrc, chdtr, chdtrc, ndtr
 from scipy.stats import kstest
 
@@ -18,6 +20,8 @@ from tightaudit.claims.dp_sgd import DpSgd
 from tightaudit.support.checks import BoolArray, FloatArray
 
 LEVEL = 0.01
+_FEWEST = 20
+"""Counts from which their variance is told from another."""
 _MOST_DRAWN = 50_000
 """Values that are enough to compare a shape."""
 
@@ -97,10 +101,15 @@ class Checkup:
 
 
 def _checks(bank: Bank, claim: DpSgd) -> Iterator[Check]:
-    sampled = np.array([step.sampled for step in bank.transcript])
+    times = np.array([step.sampled for step in bank.transcript], dtype=np.int64)
+    sampled = times > 0
     released = np.array([step.released for step in bank.transcript])
     yield _steps(bank.steps, claim.steps)
-    yield from _sampling(sampled, claim.q)
+    yield _rate(sampled, claim.q)
+    sizes = np.array([step.size for step in bank.transcript])
+    batches = (sizes, bank.records) if bank.records else (sampled.sum(axis=1), bank.n)
+    yield from _spread(sampled, batches)
+    yield _once(times)
     contributed = np.zeros(released[:, 0].shape, dtype=bool)
     contributed[:, : bank.n] = sampled & bank.members
     noise = _Noise(released, contributed, np.arange(bank.entries) >= bank.n, claim.sigma)
@@ -122,41 +131,55 @@ def _steps(taken: int, written: int) -> Check:
     )
 
 
-def _sampling(sampled: BoolArray, rate: float) -> Iterator[Check]:
-    steps, n = sampled.shape
+def _rate(sampled: BoolArray, rate: float) -> Check:
     total, seen = int(sampled.sum()), float(sampled.mean())
-    yield Check(
+    return Check(
         "sampling rate",
         f"{rate:.4g}",
         f"{seen:.4g}",
         float(bdtrc(total - 1, sampled.size, rate)) if total else 1.0,
         f"records are sampled at the rate {seen:.4g}, not {rate:.4g}",
     )
-    if rate == 1:
-        return
+
+
+def _spread(sampled: BoolArray, batches: tuple[NDArray[Any], int]) -> Iterator[Check]:
+    """Whether each record is sampled by itself: counts over steps and over records vary as binomial ones do.
+
+    Around the rate that was seen: whether it is the right one is another check.
+    """
+    sizes, records = batches
     for name, counts, trials, fault in (
         (
             "participation of a record",
             sampled.sum(axis=0),
-            steps,
+            sampled.shape[0],
             "records take part equally often: batches are shuffled, not Poisson-sampled",
         ),
-        (
-            "size of a batch",
-            sampled.sum(axis=1),
-            n,
-            "batches have a fixed size: they are not Poisson-sampled",
-        ),
+        ("size of a batch", sizes, records, "batches have a fixed size: they are not Poisson-sampled"),
     ):
-        ratio, z = _dispersion(counts, trials, rate)
-        low = ratio < 1
+        seen = float(counts.mean()) / trials
+        if not 0 < seen < 1 or counts.size < _FEWEST:
+            continue
+        ratio, z = _dispersion(counts, trials, seen)
+        more = f"{name}: it varies {ratio:.3g} times as much as Poisson sampling makes it"
         yield Check(
             f"{name}, spread",
             "1",
             f"{ratio:.3g}",
             min(1.0, 2 * float(ndtr(-abs(z)))),
-            fault if low else f"{name}: it varies {ratio:.3g} times as much as Poisson sampling makes it",
+            fault if ratio < 1 else more,
         )
+
+
+def _once(times: NDArray[np.int64]) -> Check:
+    again = int((times > 1).sum())
+    return Check(
+        "records used twice in a step",
+        "0",
+        f"{again:,}",
+        0.0 if again else 1.0,
+        "records are used more than once in a step: by several workers, or drawn with replacement",
+    )
 
 
 def _dispersion(counts: FloatArray, trials: int, rate: float) -> tuple[float, float]:

@@ -5,17 +5,19 @@ gradients per example, clipping, accumulation, noise and scaling are the trainin
 bank is recorded when the wrapped optimizer is about to step.
 """
 
-import warnings
+import operator
 from collections.abc import Sized
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, SupportsIndex, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tightaudit.canaries.bank import TENSORS, Bank, Step
 from tightaudit.canaries.checkup import Checkup
 from tightaudit.claims.dp_sgd import DpSgd
 from tightaudit.evidence.run import Run
+from tightaudit.support.checks import FloatArray
 from tightaudit.support.errors import InputError
 from tightaudit.support.extras import needs
 
@@ -31,8 +33,9 @@ _REAL = -1
 _LONG = 1e4
 """Large enough that the gradient of a canary is longer than any clipping norm."""
 _UNSUPPORTED = (
-    *(optimizers.AdaClipDPOptimizer, optimizers.DPPerLayerOptimizer, optimizers.DistributedDPOptimizer),
-    *(optimizers.DistributedDPOptimizerFastGradientClipping, optimizers.FSDPOptimizerFastGradientClipping),
+    optimizers.AdaClipDPOptimizer,
+    optimizers.DPPerLayerOptimizer,
+    optimizers.FSDPOptimizerFastGradientClipping,
 )
 
 
@@ -49,8 +52,9 @@ class RecordCanaries:
         print(canaries.checkup())
 
     The claim comes from the accountant's history. Supported: grad-sample modes hooks, functorch and ghost,
-    virtual steps, every optimizer that Opacus wraps, flat clipping, on one device. Refused: per-layer and
-    adaptive clipping, distributed optimizers, a noise or a rate that changes.
+    virtual steps, every optimizer that Opacus wraps, flat clipping, several processes (`DPDDP` around the
+    wrapped model, the same seed in each). Refused: per-layer and adaptive clipping, FSDP, a noise or a rate
+    that changes.
     """
 
     def __init__(self, n: int, *, seed: int | None = None) -> None:
@@ -65,7 +69,9 @@ class RecordCanaries:
 
     def join(self, dataset: Dataset[Any]) -> Dataset[Any]:
         """The data set with a slot per canary; every record comes with an id at its end, -1 if it is real."""
-        return _Slots(dataset, self.n)
+        joined = _Slots(dataset, self.n)
+        self.bank.records = len(joined)
+        return joined
 
     def wrap(self, model: nn.Module) -> "Banked":
         """The model with the bank; it takes the ids after the model's own inputs."""
@@ -79,7 +85,7 @@ class RecordCanaries:
         if not isinstance(optimizer, DPOptimizer):
             raise InputError("optimizer", type(optimizer).__name__, "the one that make_private returned")
         if isinstance(optimizer, _UNSUPPORTED):
-            expected = "flat or ghost clipping on one device; not per-layer, adaptive or distributed"
+            expected = "flat or ghost clipping; not per-layer or adaptive, nor FSDP"
             raise InputError("optimizer", type(optimizer).__name__, expected)
         held = {id(parameter) for parameter in optimizer.params}
         if not all(id(weight) in held for weight in self._model.weights):
@@ -131,7 +137,8 @@ class RecordCanaries:
         assert self._model is not None
         scale = 1.0
         if optimizer.loss_reduction == "mean":
-            scale = float(optimizer.expected_batch_size * optimizer.accumulated_iterations)
+            # Each worker expects its own part of a batch, and the workers' gradients are averaged.
+            scale = float(optimizer.expected_batch_size * optimizer.accumulated_iterations) * _workers()
         norm = float(optimizer.max_grad_norm)
         released = [
             weight.grad.detach().reshape(-1)[: self.bank.entries].double().cpu().numpy() * (scale / norm)
@@ -140,11 +147,26 @@ class RecordCanaries:
         ]
         if len(released) < TENSORS:
             raise InputError("optimizer", "no gradient at the bank", "a step after a backward pass")
-        sampled = self._model.delivered()
+        size, sampled = self._model.delivered()
+        sampled, size = _summed(sampled), int(_summed(np.array([size]))[0])
         # Gradients point downhill or uphill by the sign of the loss's slope, the same for all canaries.
+        direction = float(np.sign(_summed(np.array([self._model.direction]))[0])) or 1.0
         self.bank.record(
-            Step(sampled, self._model.direction * np.stack(released), float(optimizer.noise_multiplier))
+            Step(sampled, direction * np.stack(released), float(optimizer.noise_multiplier), size)
         )
+
+
+def _workers() -> int:
+    ready = torch.distributed.is_available() and torch.distributed.is_initialized()
+    return torch.distributed.get_world_size() if ready else 1
+
+
+def _summed(values: NDArray[Any]) -> FloatArray:
+    """The sum over all workers."""
+    total = torch.from_numpy(values.astype(np.float64))
+    if _workers() > 1:
+        torch.distributed.all_reduce(total)
+    return np.asarray(total.numpy())
 
 
 class Banked(nn.Module):
@@ -158,7 +180,7 @@ class Banked(nn.Module):
         )
         self._bank = bank
         self._delivered: list[torch.Tensor] = []
-        self.direction = 1.0
+        self.direction = 0.0
 
     @property
     def weights(self) -> list[torch.Tensor]:
@@ -191,16 +213,11 @@ class Banked(nn.Module):
         first[0] = 1
         return cast("torch.Tensor", kept + pull.to(outputs.dtype).reshape(shape) * first)
 
-    def delivered(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which slots the loader delivered since the last step."""
+    def delivered(self) -> tuple[int, NDArray[Any]]:
+        """How many records were delivered since the last step, and how often each slot was among them."""
         ids = torch.cat(self._delivered).numpy() if self._delivered else np.empty(0, dtype=np.int64)
         self._delivered.clear()
-        sampled = np.zeros(self._bank.n, dtype=bool)
-        slots, times = np.unique(ids[ids >= 0], return_counts=True)
-        sampled[slots] = True
-        if (times > 1).any():
-            warnings.warn("some canaries were delivered twice in one step", stacklevel=2)
-        return sampled
+        return ids.size, np.bincount(ids[ids >= 0], minlength=self._bank.n)
 
     def _see_direction(self, slope: torch.Tensor) -> None:
         if slope.numel():
@@ -217,7 +234,8 @@ class _Slots(Dataset[Any]):
     def __len__(self) -> int:
         return self._real + self._n
 
-    def __getitem__(self, place: int) -> tuple[Any, ...]:
+    def __getitem__(self, index: SupportsIndex) -> tuple[Any, ...]:
+        place = operator.index(index)  # a distributed sampler of Opacus gives tensors
         if not 0 <= place < len(self):
             raise IndexError(place)
         real = place < self._real
