@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from tightaudit.auditing.audit import IMPLAUSIBLE_COIN, wrong_way_round
 from tightaudit.auditing.power import Visible
 from tightaudit.claims.base import Claim
-from tightaudit.claims.family import Family
-from tightaudit.claims.parts.typical import family_through, usual_family
+from tightaudit.claims.parts.typical import family_through, leaky_family
 from tightaudit.claims.text import as_claim
 from tightaudit.evidence.coins import draw_coins, stream
 from tightaudit.evidence.counts import Evidence, Guessing, Rule, as_guessing
@@ -93,7 +92,7 @@ def assert_private(
     return Visible.by(
         Test(method, canaries, released),
         tested,
-        _leaky_family(setting),
+        leaky_family(tested, _delta(tested)),
         level=shared,
         delta=_delta(tested),
     )
@@ -143,12 +142,6 @@ def _require_direction(
 def _delta(claim: Claim) -> float:
     """The δ at which leaks are reported."""
     return _PLANNING_DELTA if claim.point is None else claim.point[1]
-
-
-def _leaky_family(setting: Setting) -> Family:
-    """The mechanisms that could be leaking: like the claim, if it is about a curve."""
-    claim = setting.typical
-    return setting.family if claim.parameter_names and claim.point is None else usual_family(_delta(claim))
 
 
 def _released(setting: Setting) -> int:

@@ -172,9 +172,10 @@ def _warnings(run: Run) -> Iterator[str]:
 
 def _mismatch(run: Run, question: Question) -> Iterator[str]:
     """Where the claim to test is not the one that the run was set up for."""
-    if run.claim is None or question.claim is None or str(run.claim) == str(question.claim):
+    claimed = question.claimed_epsilon
+    if run.claim is None or claimed is None or str(run.claim) == str(question.claim):
         return
-    set_up, claimed = run.claim.epsilon(question.delta), question.claim.epsilon(question.delta)
+    set_up = run.claim.epsilon(question.delta)
     if abs(set_up - claimed) <= _SAME_EPSILON * claimed:
         return
     more = "more" if set_up > claimed else "less"

@@ -8,6 +8,7 @@ both. They say where to look; they are no statement about ε.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ def _checks(bank: Bank, claim: DpSgd) -> Iterator[Check]:
     yield _once(times)
     contributed = np.zeros(released[:, 0].shape, dtype=bool)
     contributed[:, : bank.n] = sampled & bank.members
-    noise = _Noise(released, contributed, np.arange(bank.entries) >= bank.n, claim.sigma)
+    noise = _Noise(released, contributed, claim.sigma)
     yield from noise.contribution()
     yield from noise.size()
     yield noise.repetition(np.append(~bank.members, np.ones(bank.controls, dtype=bool)))
@@ -196,15 +197,14 @@ class _Noise:
     """Steps × tensors × entries, in units of the clipping norm."""
     contributed: BoolArray
     """Steps × entries: where a canary is in it."""
-    controls: BoolArray
     sigma: float
 
-    @property
+    @cached_property
     def _free(self) -> FloatArray:
         """What was released where no canary contributed: tensors × values."""
         return np.moveaxis(self.released, 1, 0)[:, ~self.contributed]
 
-    @property
+    @cached_property
     def _seen(self) -> float:
         return float(np.sqrt(np.mean(self._free**2)))
 

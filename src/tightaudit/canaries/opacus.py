@@ -68,7 +68,8 @@ class WhiteBoxCanaries:
         seed: int | None = None,
         insertion: Insertion = "after-clipping",
     ) -> None:
-        _require_supported(optimizer)
+        expected = "flat or ghost clipping on one device; not per-layer, adaptive or distributed"
+        require_optimizer(optimizer, _UNSUPPORTED, expected)
         if insertion not in get_args(Insertion):
             raise InputError("insertion", insertion, f"one of {', '.join(get_args(Insertion))}")
         if insertion == "before-clipping" and isinstance(optimizer, DPOptimizerFastGradientClipping):
@@ -118,17 +119,11 @@ class WhiteBoxCanaries:
 
     def state_dict(self) -> dict[str, Any]:
         """All that is needed to resume from here, secret bits included: for the checkpoint of the model."""
-        state = {"insertion": self._insertion, **self._core.state()}
-        return {
-            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value
-            for name, value in state.items()
-        }
+        return with_tensors({"insertion": self._insertion, **self._core.state()})
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume from a checkpoint: the same bits, the same coordinates, the scores so far."""
-        plain = {
-            name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in state.items()
-        }
+        plain = with_arrays(state)
         require_same(plain, {"insertion": self._insertion})
         self._core.load(plain)
         self._places = self._places_in_parameters()
@@ -260,9 +255,24 @@ def _shuffled(batches: list[int], rate: float) -> str | None:
     )
 
 
-def _require_supported(optimizer: object) -> None:
+def require_optimizer(optimizer: object, refused: tuple[type, ...], expected: str) -> None:
+    """Refuse what is no optimizer of Opacus, and those of its kinds that canaries do not go with."""
     if not isinstance(optimizer, DPOptimizer):
         raise InputError("optimizer", type(optimizer).__name__, "the one that make_private returned")
-    if isinstance(optimizer, _UNSUPPORTED):
-        expected = "flat or ghost clipping on one device; not per-layer, adaptive or distributed"
+    if isinstance(optimizer, refused):
         raise InputError("optimizer", type(optimizer).__name__, expected)
+
+
+def with_tensors(state: dict[str, Any]) -> dict[str, Any]:
+    """A state as a checkpoint of PyTorch takes it."""
+    return {
+        name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+        for name, value in state.items()
+    }
+
+
+def with_arrays(state: dict[str, Any]) -> dict[str, Any]:
+    """The same state as the cores take it."""
+    return {
+        name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in state.items()
+    }

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tightaudit.canaries.bank import TENSORS, Bank, Step
 from tightaudit.canaries.checkup import Checkup
+from tightaudit.canaries.opacus import require_optimizer, with_arrays, with_tensors
 from tightaudit.claims.dp_sgd import DpSgd
 from tightaudit.evidence.run import Run
 from tightaudit.support.checks import FloatArray
@@ -82,11 +83,8 @@ class RecordCanaries:
         """Record what each step of the optimizer releases at the bank; to be called before the first step."""
         if self._model is None:
             raise InputError("model", None, "canaries.wrap(model), handed to make_private")
-        if not isinstance(optimizer, DPOptimizer):
-            raise InputError("optimizer", type(optimizer).__name__, "the one that make_private returned")
-        if isinstance(optimizer, _UNSUPPORTED):
-            expected = "flat or ghost clipping; not per-layer or adaptive, nor FSDP"
-            raise InputError("optimizer", type(optimizer).__name__, expected)
+        expected = "flat or ghost clipping; not per-layer or adaptive, nor FSDP"
+        require_optimizer(optimizer, _UNSUPPORTED, expected)
         held = {id(parameter) for parameter in optimizer.params}
         if not all(id(weight) in held for weight in self._model.weights):
             expected = "one made of the parameters of the wrapped model, the bank's included"
@@ -119,19 +117,11 @@ class RecordCanaries:
 
     def state_dict(self) -> dict[str, Any]:
         """All that is needed to go on from here, secret bits included: for the checkpoint of the model."""
-        return {
-            name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value
-            for name, value in self.bank.state().items()
-        }
+        return with_tensors(self.bank.state())
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a checkpoint: the same coins, the steps so far."""
-        self.bank.load(
-            {
-                name: value.numpy() if isinstance(value, torch.Tensor) else value
-                for name, value in state.items()
-            }
-        )
+        self.bank.load(with_arrays(state))
 
     def _record(self, optimizer: DPOptimizer) -> None:
         assert self._model is not None

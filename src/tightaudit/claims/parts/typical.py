@@ -49,16 +49,23 @@ def family_through(claim: Claim, delta: float) -> Family:
     return claim.own_family() if claim.parameter_names else usual_family(delta)
 
 
+def leaky_family(claim: Claim, delta: float) -> Family:
+    """Where mechanisms that leak more than a claim are looked for: its own family, or the usual one.
+
+    >>> str(leaky_family(Laplace(1.0), 1e-5)), str(leaky_family(ApproxDP(1.0, 1e-5), 1e-5))
+    ('laplace', 'gaussian')
+    """
+    return usual_family(delta) if claim.point is not None else family_through(claim, delta)
+
+
 def leaky_mechanisms(claim: Claim, delta: float) -> Iterator[Claim]:
-    """Mechanisms that leak more than a claim allows, a little first: of its own kind, or of the usual one.
+    """Mechanisms that leak more than a claim allows, a little first.
 
     >>> [str(leaky) for leaky in leaky_mechanisms(Gaussian(1.0), 1e-5)][:2]
     ['gaussian(mu=1.25)', 'gaussian(mu=1.5)']
     """
-    if claim.parameter_names and claim.point is None:
-        family, start = claim.own_family(), claim
-    else:
-        family = usual_family(delta)
+    family, start = leaky_family(claim, delta), claim
+    if claim.point is not None or not claim.parameter_names:
         epsilon = min(max(claim.epsilon(delta), SMALLEST_TYPICAL_EPSILON), LARGEST_TYPICAL_EPSILON)
         start = family.at_epsilon(epsilon, delta)
     for factor in _LEAKS:
