@@ -75,6 +75,7 @@ def audit(
     run = _run(data, members, columns)
     if claim is None and claim_epsilon is None:
         claim = run.claim
+    _require_own_family(run, family)
     if family_known is None:
         known = None if run.family is None else str(run.family)
         family_known = known is not None and (family is None or str(as_family(family, delta=delta)) == known)
@@ -125,6 +126,15 @@ def _run(data: Any, members: ArrayLike | Coins | None, columns: Columns | None) 
         raise InputError("columns", columns, "column names for a frame or a file only")
     coins = members.members if isinstance(members, Coins) else checks.bits("members", members)
     return Run(checks.scores("scores", data), coins)
+
+
+def _require_own_family(run: Run, family: Family | str | None) -> None:
+    """Refuse another family where the run's own is what turns the channel that was seen into ε."""
+    if run.family is None or run.family.besides is None or family is None:
+        return
+    if str(as_family(family)) != str(run.family):
+        expected = f"{run.family}, the run's own: its canaries flipped a coin at each participation"
+        raise InputError("family", str(family), expected)
 
 
 def _independent(run: Run, stated: bool | str | None) -> bool | str:

@@ -158,7 +158,12 @@ def kinds_of_rows(
     question: Question, release: Release, *, method: str | Method | None = None, rule: Rule = "two-sided"
 ) -> list[tuple[Method, Family | None]]:
     """The method of each row, its options still open, and the family that it believes in."""
-    families = (question.family, None) if question.family is not None else (None,)
+    families: tuple[Family | None, ...] = (question.family, None)
+    if question.family is None:
+        families = (None,)
+    elif question.family.besides is not None:
+        # (ε, δ)-DP of the whole says nothing about a part of it.
+        families = (question.family,)
     if method is not None:
         return [(as_method(method), family) for family in families]
     return [
@@ -181,7 +186,7 @@ def row_test(
     family = believed or ApproxDP.family(delta=question.delta)
     asked = question.claim
     tested = None if asked is None else as_seen_by(family, asked, question.delta)
-    itself = asked is not None and (asked.point is None) == family.assumes_shape
+    itself = asked is not None and (tested is asked if family.assumes_shape else asked.point is not None)
     decides = tested if itself and not family.assumes_shape else None
     setting = Setting(n, fixed, family, question.typical, question.level, rule, decides)
     counts = release.counts_for(setting)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -55,11 +56,11 @@ class ApproxDP(Claim):
         return self.claimed_epsilon, self.claimed_delta
 
     @property
-    def parameters(self) -> dict[str, float]:
+    def parameters(self) -> dict[str, Any]:
         return {"epsilon": self.claimed_epsilon, "delta": self.claimed_delta}
 
     @classmethod
-    def _family(cls, free: str, fixed: dict[str, float]) -> Family:
+    def _family(cls, free: str, fixed: dict[str, Any]) -> Family:
         if free != "epsilon":
             return super()._family(free, fixed)
         delta = checks.probability("delta", fixed["delta"])
@@ -120,11 +121,12 @@ class ApproxDP(Claim):
 def from_perfect_privacy(
     claim: type[Claim],
     free: str,
-    fixed: dict[str, float],
+    fixed: dict[str, Any],
     *,
     least_private: Claim | None = None,
     upper: float = math.inf,
     protects: bool = False,
+    besides: str | None = None,
 ) -> Family:
     """The family of a claim over a parameter that starts at perfect privacy, and ends at none if not said.
 
@@ -140,4 +142,5 @@ def from_perfect_privacy(
         least_private=ApproxDP(0.0, 1.0) if least_private is None else least_private,
         upper=upper,
         protects=protects,
+        besides=besides,
     )

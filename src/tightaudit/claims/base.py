@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class Claim(ABC):
     """How the claim is called in text, e.g. `gaussian` in `gaussian(mu=1)`."""
     parameter_names: ClassVar[tuple[str, ...]] = ()
     """The keywords of the constructor, in the order of the text form."""
+    list_names: ClassVar[tuple[str, ...]] = ()
+    """Those of them that are lists of numbers, or one number for a list of one."""
     example: ClassVar[str]
     """The text form of one such claim, for tests and for error messages."""
     grain: ClassVar[float] = 0.0
@@ -219,7 +221,7 @@ class Claim(ABC):
         return self._delta(epsilon)
 
     @property
-    def parameters(self) -> dict[str, float]:
+    def parameters(self) -> dict[str, Any]:
         """The claim's parameters by name.
 
         >>> import tightaudit as ta
@@ -229,7 +231,7 @@ class Claim(ABC):
         return {name: getattr(self, name) for name in self.parameter_names}
 
     @classmethod
-    def family(cls, **fixed: float) -> Family:
+    def family(cls, **fixed: Any) -> Family:
         """The family over the one parameter that is not given.
 
         >>> import tightaudit as ta
@@ -241,7 +243,10 @@ class Claim(ABC):
             raise InputError(
                 cls.name, unknown[0], f"parameters among {', '.join(cls.parameter_names) or 'none'}"
             )
-        fixed = {name: checks.number(name, value) for name, value in fixed.items()}
+        fixed = {
+            name: value if name in cls.list_names else checks.number(name, value)
+            for name, value in fixed.items()
+        }
         free = [name for name in cls.parameter_names if name not in fixed]
         if len(free) != 1:
             given = text_form(cls.name, fixed)
@@ -258,7 +263,7 @@ class Claim(ABC):
         return self.family(**dict(list(self.parameters.items())[1:]))
 
     @classmethod
-    def _family(cls, free: str, fixed: dict[str, float]) -> Family:
+    def _family(cls, free: str, fixed: dict[str, Any]) -> Family:
         """The family over `free`, with every other parameter given in `fixed`."""
         raise InputError("family", cls.name, f"a claim that can be searched over {free}")
 

@@ -54,6 +54,8 @@ class Family:
     """The δ of every member, for the families of (ε, δ)-DP, which assume no shape."""
     protects: bool = False
     """Whether a larger parameter is more private."""
+    besides: str | None = None
+    """What else has to be true for the ε of members to follow, where it is not that of what was tested."""
 
     def __str__(self) -> str:
         return self.text

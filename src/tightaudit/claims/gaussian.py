@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -40,7 +41,7 @@ class Gaussian(Claim):
         object.__setattr__(self, "mu", checks.positive("mu", self.mu, maximum=checks.LARGEST_MU))
 
     @classmethod
-    def _family(cls, free: str, fixed: dict[str, float]) -> Family:
+    def _family(cls, free: str, fixed: dict[str, Any]) -> Family:
         return from_perfect_privacy(cls, free, fixed)
 
     def top_error_mass(self, top: FloatArray) -> FloatArray:

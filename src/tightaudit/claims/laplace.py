@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -32,7 +33,7 @@ class Laplace(Claim):
         object.__setattr__(self, "mu", checks.positive("mu", self.mu, maximum=checks.LARGEST_EPSILON))
 
     @classmethod
-    def _family(cls, free: str, fixed: dict[str, float]) -> Family:
+    def _family(cls, free: str, fixed: dict[str, Any]) -> Family:
         return from_perfect_privacy(cls, free, fixed)
 
     @property

@@ -1,6 +1,7 @@
 """Claims and families from their text form: wherever one is expected, its text will do."""
 
 import re
+from typing import Any
 
 from tightaudit.claims.base import CLAIMS, Claim
 from tightaudit.claims.family import Family
@@ -56,13 +57,13 @@ def as_family(given: Claim | Family | str, *, argument: str = "family", delta: f
 
 def _read(
     given: str | Call, argument: str, delta: float | None
-) -> tuple[type[Claim], dict[str, float], list[str]]:
+) -> tuple[type[Claim], dict[str, Any], list[str]]:
     """The claim that a text names, the parameters it gives, and the names of those it leaves out."""
     if isinstance(given, str) and _EPSILON_ALONE.match(given):
         raise InputError(argument, given, _NOT_ALONE)
     call = given if isinstance(given, Call) else parse(argument, given)
     claim = CLAIMS.named(call.name, argument)
-    parameters = call.numbers(claim.parameter_names)
+    parameters = call.numbers(claim.parameter_names, claim.list_names)
     if delta is not None and "delta" in claim.parameter_names:
         parameters.setdefault("delta", delta)
     return claim, parameters, [name for name in claim.parameter_names if name not in parameters]

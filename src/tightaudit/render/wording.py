@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tightaudit.support.errors import printable
-from tightaudit.support.notation import shortest, text_form
+from tightaudit.support.notation import Value, shortest, text_form
 
 if TYPE_CHECKING:
     from tightaudit.auditing.power import Visible
@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from tightaudit.bounds.beliefs import Beliefs
     from tightaudit.bounds.one_run import Bound
     from tightaudit.claims.base import Claim
+    from tightaudit.claims.family import Family
 
 INDEPENDENT, ANY = "independent", "any"
 UNCONDITIONAL = "whatever the dependence between canaries and the shape of the curve"
 NO_FIT = "no fit"
+COMPOSED = "Gaussian steps, composed"
 _SMALLEST_P_VALUE = 1e-99
 
 
@@ -56,7 +58,12 @@ def outcomes(beliefs: Beliefs) -> str:
 
 def curve(beliefs: Beliefs) -> str:
     """What a row believes of the privacy curve, for a cell of a table."""
-    return ANY if beliefs.family is None else str(beliefs.family)
+    return ANY if beliefs.family is None else shown_family(beliefs.family)
+
+
+def shown_family(family: Family) -> str:
+    """A family for a cell: one of a part of a training in words, since the whole of it is in the claim."""
+    return str(family) if family.besides is None else COMPOSED
 
 
 def in_cells(beliefs: Beliefs) -> str:
@@ -73,7 +80,9 @@ def in_legend(beliefs: Beliefs) -> str:
 def beliefs_in_words(beliefs: Beliefs) -> str:
     """Both beliefs as a sentence without its if; empty if there is nothing to believe."""
     believed = ["outcomes are independent"] if beliefs.independent else []
-    if beliefs.family is not None:
+    if beliefs.family is not None and beliefs.family.besides is not None:
+        believed.append(f"each participation is hidden by Gaussian noise, {beliefs.family.besides}")
+    elif beliefs.family is not None:
         believed.append(f"the privacy curve is in the family {beliefs.family}")
     return " and ".join(believed)
 
@@ -195,10 +204,22 @@ def beliefs_explained(report: Report) -> list[tuple[str, str]]:
         ),
         ("outcomes: any", "Nothing is assumed: canaries may influence each other in any way."),
     ]
-    if report.question.family is not None:
+    family = report.question.family
+    if family is not None and family.besides is not None:
         words.append(
             (
-                f"privacy curve: {report.question.family}",
+                f"privacy curve: {COMPOSED}",
+                "Each time a canary was sampled it flipped a coin whether to contribute, so what is tested is "
+                "the Gaussian noise of single steps. ε is that of the whole training with the noise so found. "
+                f"That follows if {family.besides}. Noise that repeats from step to step, or a record that is "
+                "sampled too often, does not show here: the check-up looks for them.",
+            )
+        )
+        return words
+    if family is not None:
+        words.append(
+            (
+                f"privacy curve: {family}",
                 "The trade-off between false positives and false negatives has the shape of this family, as "
                 "it does if the mechanism is the one named. ε is bounded within the family.",
             )
@@ -282,7 +303,13 @@ def brief(claim: Claim) -> str:
     >>> brief(ta.Gaussian(1.23456)), brief(ta.DpSgd(1.0, 0.1, 200))
     ('gaussian(mu=1.23)', 'dp-sgd(sigma=1,q=0.1,steps=200)')
     """
-    return text_form(claim.name, {name: float(f"{value:.3g}") for name, value in claim.parameters.items()})
+    return text_form(claim.name, {name: _three_digits(value) for name, value in claim.parameters.items()})
+
+
+def _three_digits(value: Value) -> Value:
+    if isinstance(value, tuple):
+        return tuple(float(f"{number:.3g}") for number in value)
+    return float(f"{value:.3g}")
 
 
 def setting_line(report: Report) -> str:
@@ -329,7 +356,7 @@ def notes(report: Report) -> list[str]:
     ]
     if report.question.family is not None and not report.question.family_known:
         lines.append(
-            f"Rows with the curve {report.question.family} hold only if the privacy curve is in that family."
+            f"Rows with the curve {shown_family(report.question.family)} hold only if the privacy curve is in that family."
         )
     if report.headline is not None:
         lines.append(f"▶ the bound to quote. It assumes only what was stated: {report.headline.beliefs}.")

@@ -1,21 +1,27 @@
 """The text form of claims, families and mechanisms, as people write it: `gaussian(mu=1)`.
 
 call     = name [ "(" [ argument { "," argument } ] ")" ]
-argument = name "=" ( number | call )
+argument = name "=" ( number | list | call )
+list     = "[" number { "," number } "]"
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tightaudit.support.errors import InputError
+
+Value: TypeAlias = float | tuple[float, ...]
+"""One number, or several in a list."""
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<name>[A-Za-z][A-Za-z0-9_-]*)"
-    r"|(?P<sign>[(),=])"
+    r"|(?P<sign>[(),=\[\]])"
     r"|(?P<other>\S))"
 )
 
@@ -24,7 +30,7 @@ _TOKEN = re.compile(
 class Argument:
     """One value in a call, and where it stands."""
 
-    value: float | Call
+    value: Value | Call
     key_column: int
     column: int
 
@@ -47,13 +53,15 @@ class Call:
                 expected = f"a parameter of {self.name} ({', '.join(known) or 'none'})"
                 raise self.source.error(expected, argument.key_column, repr(key))
 
-    def numbers(self, known: tuple[str, ...]) -> dict[str, float]:
-        """The arguments by name, if each is known and a number."""
+    def numbers(self, known: tuple[str, ...], lists: tuple[str, ...] = ()) -> dict[str, Value]:
+        """The arguments by name, if each is known and a number, or a list of them where that may be."""
         self.require_known(known)
-        values: dict[str, float] = {}
+        values: dict[str, Value] = {}
         for key, argument in self.arguments.items():
             if isinstance(argument.value, Call):
                 raise self.source.error(f"a number for {key}", argument.column, repr(argument.value.name))
+            if isinstance(argument.value, tuple) and key not in lists:
+                raise self.source.error(f"one number for {key}", argument.column, "a list")
             values[key] = argument.value
         return values
 
@@ -122,14 +130,26 @@ class _Parser:
         if not self._skip("="):
             raise self._error(f"'=' after {key.text}")
         token = self._peek()
-        value: float | Call
+        value: Value | Call
         if token.kind == "name":
             value = self._call(f"a value for {key.text}")
+        elif self._skip("["):
+            numbers = [self._number(key.text)]
+            while self._skip(","):
+                numbers.append(self._number(key.text))
+            if not self._skip("]"):
+                raise self._error("',' or ']'")
+            value = tuple(numbers)
         else:
-            value = float(self._take("number", f"a number for {key.text}").text)
-            if not math.isfinite(value):
-                raise self._source.error(f"a finite number for {key.text}", token.column, repr(token.text))
+            value = self._number(key.text)
         arguments[key.text] = Argument(value, key.column, token.column)
+
+    def _number(self, key: str) -> float:
+        token = self._take("number", f"a number for {key}")
+        value = float(token.text)
+        if not math.isfinite(value):
+            raise self._source.error(f"a finite number for {key}", token.column, repr(token.text))
+        return value
 
     def _peek(self) -> _Token:
         if self._next < len(self._tokens):
@@ -155,7 +175,7 @@ class _Parser:
         )
 
 
-def text_form(name: str, parameters: dict[str, float]) -> str:
+def text_form(name: str, parameters: Mapping[str, Value]) -> str:
     """A claim or family as people write it.
 
     >>> text_form("approx-dp", {"epsilon": 1.0, "delta": 1e-5})
@@ -165,10 +185,13 @@ def text_form(name: str, parameters: dict[str, float]) -> str:
     return f"{name}({inside})" if inside else name
 
 
-def shortest(number: float) -> str:
-    """The fewest digits that give the number again.
+def shortest(value: Value) -> str:
+    """The fewest digits that give the number, or each of a list, again; a list of one is that number.
 
-    >>> shortest(2.0), shortest(1.99996)
-    ('2', '1.99996')
+    >>> shortest(2.0), shortest(1.99996), shortest((1.0, 0.5)), shortest((3.0,))
+    ('2', '1.99996', '[1,0.5]', '3')
     """
-    return repr(float(number)).removesuffix(".0")
+    if isinstance(value, tuple):
+        inside = ",".join(shortest(number) for number in value)
+        return inside if len(value) == 1 else f"[{inside}]"
+    return repr(float(value)).removesuffix(".0")

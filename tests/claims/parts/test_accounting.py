@@ -27,7 +27,7 @@ def test_they_mean_what_is_read_into_them(sigma: float, q: float, steps: int) ->
         sigma, sampling_prob=q, value_discretization_interval=1e-3
     ).self_compose(steps)
     for losses, pmf in zip(
-        sampled_gaussian_losses(sigma, q, steps, 1e-3), (whole._pmf_remove, whole._pmf_add), strict=True
+        sampled_gaussian_losses([(sigma, q, steps)], 1e-3), (whole._pmf_remove, whole._pmf_add), strict=True
     ):
         assert np.all(np.diff(losses.losses) > 0)
         for epsilon in (0.0, 0.5, 2.0):
@@ -37,7 +37,7 @@ def test_they_mean_what_is_read_into_them(sigma: float, q: float, steps: int) ->
 
 
 def test_one_step_is_the_closed_form_rounded_up() -> None:
-    removed, _ = sampled_gaussian_losses(1.0, 0.3, 1, 1e-4)
+    removed, _ = sampled_gaussian_losses([(1.0, 0.3, 1)], 1e-4)
     claim = ta.SubsampledGaussian(mu=1.0, q=0.3)
     for epsilon in (0.1, 0.5, 1.0):
         above = removed.losses > epsilon

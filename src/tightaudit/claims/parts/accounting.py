@@ -8,8 +8,10 @@ to that.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -18,6 +20,9 @@ from tightaudit.support.extras import needs
 
 if TYPE_CHECKING:
     from dp_accounting.pld.pld_pmf import PLDPmf
+
+Stretch: TypeAlias = tuple[float, float, int]
+"""Steps that are alike: their noise multiplier, their sampling rate, and how many there are."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +34,19 @@ class Losses:
     masses_of_other: FloatArray
 
 
-def sampled_gaussian_losses(sigma: float, q: float, steps: int, interval: float) -> tuple[Losses, Losses]:
+def sampled_gaussian_losses(stretches: Sequence[Stretch], interval: float) -> tuple[Losses, Losses]:
     """Losses of the composed subsampled Gaussian, rounded up on a grid: of being removed, of being added."""
     with needs("accounting", "dp-sgd"):
         from dp_accounting.pld import privacy_loss_distribution
-    step = privacy_loss_distribution.from_gaussian_mechanism(
-        sigma, sampling_prob=q, value_discretization_interval=interval
+    whole = reduce(
+        lambda one, next_one: one.compose(next_one),
+        (
+            privacy_loss_distribution.from_gaussian_mechanism(
+                sigma, sampling_prob=q, value_discretization_interval=interval
+            ).self_compose(steps)
+            for sigma, q, steps in stretches
+        ),
     )
-    whole = step.self_compose(steps)
     return _above_zero(whole._pmf_remove), _above_zero(whole._pmf_add)
 
 

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 from tightaudit.claims.approx_dp import from_perfect_privacy
 from tightaudit.claims.base import Claim
@@ -28,7 +29,7 @@ class SampledGaussian(Claim):
         """The limit as μ grows: being sampled shows for certain."""
 
     @classmethod
-    def _family(cls, free: str, fixed: dict[str, float]) -> Family:
+    def _family(cls, free: str, fixed: dict[str, Any]) -> Family:
         if free == "q":
             return from_perfect_privacy(cls, free, fixed, least_private=Gaussian(fixed["mu"]), upper=1.0)
         rate = checks.rate("q", fixed["q"])

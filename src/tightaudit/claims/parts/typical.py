@@ -21,7 +21,7 @@ def typical_claim(claim: Claim | None, family: Family | None, delta: float) -> C
     'gaussian(mu=0.99'
     """
     if claim is not None and claim.point is None:
-        return claim
+        return claim if family is None or family.besides is None else as_seen_by(family, claim, delta)
     epsilon = TYPICAL_EPSILON if claim is None or claim.point is None else claim.point[0] or TYPICAL_EPSILON
     if family is None or not family.assumes_shape:
         family = usual_family(delta)
@@ -80,4 +80,7 @@ def as_seen_by(family: Family, claim: Claim, delta: float) -> Claim:
     """
     if not family.assumes_shape:
         return ApproxDP.implied_by(claim, delta)
+    if family.besides is not None and not isinstance(claim, type(family.leaking(1.0))):
+        # What is tested is not what the claim is about; the two meet in ε.
+        return family.at_epsilon(claim.epsilon(delta), delta)
     return claim if claim.point is None else family.at_epsilon(claim.point[0], delta)
