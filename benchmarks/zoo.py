@@ -1,46 +1,89 @@
-"""The zoo: every mistake of `tests/zoo/mistakes.py` in a real training, and what audit and check-up say.
+"""The zoo: every mistake in a real training, and what audit and check-up say of it.
 
     PYTHONPATH=. python benchmarks/zoo.py docs
 
-Writes the table in `zoo.md`, in a few minutes.
+Writes the tables in `zoo.md`, in a few minutes.
 """
 
 from __future__ import annotations
 
 import sys
+import tempfile
 import warnings
 from pathlib import Path
+from typing import Any
 
+import torch
 from pages import put_table
-from tests.zoo.mistakes import SIGMA, ZOO, Training
+from tests.canaries.opacus.test_records import BETWEEN_WORKERS, HARMLESS, run_workers
+from tests.zoo.mistakes import ZOO, Training, ZooMistake
 
 import tightaudit as ta
+from tightaudit.canaries.bank import Coin
 from tightaudit.render.wording import rounded_down, shown_p_value
 
 DELTA = 1e-5
+COINS: tuple[Coin, ...] = ("canary", "participation")
+HEADINGS = ["check-up says", "verdict, a coin per canary", "verdict, a coin per participation"]
+
+
+def verdict(violated: bool | None, epsilon: float | None, p_value: float) -> str:
+    """Whether the accountant's claim is rejected, with its p-value and the headline's ε."""
+    bound = "no member of the family fits" if epsilon is None else f"ε ≥ {rounded_down(epsilon)}"
+    p = f"p = {shown_p_value(p_value)}".replace("= <", "< ")
+    return f"{'**rejected**' if violated else 'stands'}, {p}, {bound}"
+
+
+def said(faults: list[str], notes: list[str]) -> str:
+    """What the check-up found."""
+    return (
+        "; ".join([*(f"**{fault}**" for fault in faults), *(f"note: {note}" for note in notes)]) or "no fault"
+    )
+
+
+def row(mistake: ZooMistake) -> str:
+    """One line of the table, from two trainings."""
+    cells: list[str] = []
+    for coin in COINS:
+        training = Training(seed=1, coin=coin, mode=mistake.mode)
+        mistake.plant(training)
+        training.run()
+        run = training.canaries.run()
+        if not cells:
+            cells.append(
+                said(*([check.fault for check in found] for found in (run.checkup.faults, run.checkup.notes)))
+            )
+        report = ta.audit(run, delta=DELTA)
+        assert report.claim_row is not None
+        assert report.claim_row.p_value is not None
+        cells.append(verdict(report.violated, report.epsilon, report.claim_row.p_value))
+    source = f" ({mistake.source})" if mistake.source else ""
+    return f"| {mistake.name}{source} | {' | '.join(cells)} |"
+
+
+def row_of_workers(mistake: str, source: str) -> str:
+    """One line of the table, from a training in two processes."""
+    with tempfile.TemporaryDirectory() as folder:
+        found: dict[str, Any] = run_workers(Path(folder), "records", "flat", mistake)[0]
+    cells = [
+        said(found["faults"], found["notes"]),
+        verdict(found["violated"], found["epsilon"], found["p_value"]),
+    ]
+    return f"| {mistake}{f' ({source})' if source else ''} | {' | '.join(cells)} |"
 
 
 def main(folder: Path) -> None:
-    """Train with each mistake and fill in the table."""
+    """Train with each mistake and fill in the tables."""
     warnings.filterwarnings("ignore")
-    lines = ["| mistake | check-up says | ε ≥ | claim | p |", "| --- | --- | --- | --- | --- |"]
+    torch.set_num_threads(1)
+    lines = [f"| mistake | {' | '.join(HEADINGS)} |", "| --- " * 4 + "|"]
     for mistake in ZOO:
-        training = Training(seed=1)
-        mistake.plant(training)
-        training.run()
-        found = training.canaries.checkup()
-        faults = "; ".join(check.fault for check in found.faults) or "no fault"
-        notes = "".join(f"; note: {check.fault}" for check in found.notes)
-        claim = ta.DpSgd(SIGMA, training.canaries.claim.q, training.canaries.claim.steps)
-        report = ta.audit(training.canaries.run(), delta=DELTA, claim=claim)
-        row = report.claim_row
-        assert row is not None
-        assert row.p_value is not None
-        bound = "none fits" if report.epsilon is None else rounded_down(report.epsilon)
-        decision = "**rejected**" if report.violated else "stands"
-        source = f" ({mistake.source})" if mistake.source else ""
-        p = shown_p_value(row.p_value)
-        lines.append(f"| {mistake.name}{source} | {faults}{notes} | {bound} | {decision} | {p} |")
+        lines.append(row(mistake))
+        print(lines[-1], flush=True)
+    put_table(folder / "zoo.md", lines)
+    lines = [f"| mistake between two workers | {' | '.join(HEADINGS[:2])} |", "| --- " * 3 + "|"]
+    for name, _, source in (("none", "", ""), *BETWEEN_WORKERS, *HARMLESS):
+        lines.append(row_of_workers(name, source))
         print(lines[-1], flush=True)
     put_table(folder / "zoo.md", lines)
 

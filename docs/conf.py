@@ -36,7 +36,7 @@ NAVIGATION = {
         "audit-your-run": "Audit your run",
         "in-your-tests": "Audit a mechanism in your tests",
         "dpsgd": "Audit DP-SGD with Opacus",
-        "records": "Canaries as records, and a check-up",
+        "records": "Audit the whole pipeline: canaries as records",
         "zoo": "A zoo of real mistakes",
         "any-scores": "Audit from JAX-Privacy or any scores",
         "plan": "Plan: how many canaries",

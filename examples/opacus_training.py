@@ -1,17 +1,19 @@
-"""A training with Opacus and canaries inside, in seconds: `python examples/opacus_training.py`.
+"""A training with Opacus and canaries among its records, in seconds: `python examples/opacus_training.py`.
 
-The three lines that an audit needs are marked. Needs the extra `torch`.
+The lines that an audit needs are marked. Needs the extra `torch`.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from opacus import PrivacyEngine
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 import tightaudit as ta
-from tightaudit.canaries.opacus import WhiteBoxCanaries
+from tightaudit.canaries.opacus import RecordCanaries
 
 EPOCHS, CANARIES = 3, 1000
 
@@ -22,22 +24,26 @@ def data() -> TensorDataset:
     return TensorDataset(inputs, (inputs[:, 0] > 0).long())
 
 
-def train() -> WhiteBoxCanaries:
-    """Train with DP-SGD as ever; the canaries come along."""
+def train() -> RecordCanaries:
+    """Train with DP-SGD; the canaries come along."""
     model: nn.Module = nn.Sequential(nn.Linear(30, 40), nn.ReLU(), nn.Linear(40, 2))
-    model, optimizer, loader = PrivacyEngine().make_private(
+    train_set: Dataset[Any] = data()
+    canaries = RecordCanaries(n=CANARIES, seed=1)  # 1
+    train_set, model = canaries.join(train_set), canaries.wrap(model)  # 2
+    engine = PrivacyEngine()
+    model, optimizer, loader = engine.make_private(
         module=model,
         optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-        data_loader=DataLoader(data(), batch_size=40),
+        data_loader=DataLoader(train_set, batch_size=140),
         noise_multiplier=0.8,
         max_grad_norm=1.0,
     )
-    canaries = WhiteBoxCanaries(optimizer, n=CANARIES, sample_rate=loader.sample_rate, seed=1)  # 1
+    canaries.attach(engine, optimizer)  # 3
     criterion = nn.CrossEntropyLoss()
     for _ in range(EPOCHS):
-        for inputs, labels in loader:
+        for inputs, labels, ids in loader:  # 4
             optimizer.zero_grad()
-            criterion(model(inputs), labels).backward()
+            criterion(model(inputs, ids=ids), labels).backward()  # 5
             optimizer.step()
     return canaries
 
@@ -45,8 +51,8 @@ def train() -> WhiteBoxCanaries:
 def main() -> None:
     torch.manual_seed(0)
     canaries = train()
-    report = ta.audit(canaries.run(), delta=1e-5)  # 2
-    print(report)  # 3
+    report = ta.audit(canaries.run(), delta=1e-5)  # 6
+    print(report)
     print(f"\nThe claim allows ε = {canaries.claim.epsilon(1e-5):.3f} at δ = 1e-05.")
 
 

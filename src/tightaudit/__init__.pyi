@@ -8,6 +8,8 @@ from .bounds.one_run import Bound as Bound, lower_bound as lower_bound
 from .claims.approx_dp import ApproxDP as ApproxDP
 from .claims.base import Claim as Claim
 from .claims.dp_sgd import DpSgd as DpSgd
+from .claims.dp_sgd_participation import DpSgdParticipation as DpSgdParticipation
+from .claims.dp_sgd_schedule import DpSgdSchedule as DpSgdSchedule
 from .claims.family import Family as Family
 from .claims.gaussian import Gaussian as Gaussian
 from .claims.laplace import Laplace as Laplace
@@ -17,6 +19,7 @@ from .claims.published_sampling import PublishedSampling as PublishedSampling
 from .claims.subsampled_gaussian import SubsampledGaussian as SubsampledGaussian
 from .claims.tabulated import Tabulated as Tabulated
 from .claims.text import as_claim as as_claim, as_family as as_family
+from .evidence.checkup import Check as Check, Checkup as Checkup
 from .evidence.coins import Coins as Coins, draw_coins as draw_coins
 from .evidence.counts import Evidence as Evidence, Guessing as Guessing, WeightedCount as WeightedCount
 from .evidence.guessing import release as release

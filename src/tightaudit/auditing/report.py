@@ -12,6 +12,7 @@ from tightaudit.auditing.question import Question
 from tightaudit.auditing.rows import Row
 from tightaudit.auditing.verdict import Verdict
 from tightaudit.claims.parts.typical import family_through
+from tightaudit.evidence.checkup import Checkup
 from tightaudit.evidence.counts import Evidence
 from tightaudit.evidence.run import Run
 from tightaudit.methods.base import Test
@@ -51,6 +52,16 @@ class Report:
     def violated(self) -> bool | None:
         """Whether the claim is rejected, assuming only what was stated; None if nothing decides it."""
         return None if self.claim_row is None else self.claim_row.rejected
+
+    @property
+    def checkup(self) -> Checkup | None:
+        """What the accountant assumes against what the canaries saw; None if the run has no check-up."""
+        return self.run.checkup
+
+    @property
+    def faulted(self) -> bool:
+        """Whether the check-up found a fault; it has no say in the verdict."""
+        return self.checkup is not None and bool(self.checkup.faults)
 
     @property
     def verdict(self) -> str:

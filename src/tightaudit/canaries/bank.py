@@ -1,150 +1,261 @@
-"""Canaries that are records, whatever the framework: coins, slots, what was seen in each step, scores.
+"""Canaries whatever the framework: coins, slots, what was seen in each step, scores.
 
-Every canary has a slot in the data set, whatever its coin says, so that sampling does not depend on the
-coins. A slot whose coin says in contributes one clipping norm, shared equally by its entries in two tensors
-of the bank, a few parameters that the model itself does not use. What is released at the bank is canary plus
-noise. Control entries of the bank belong to no slot: they show the noise of each step.
+A canary contributes one clipping norm along entries of its own, with noise of their own, in the steps in
+which it is sampled. Either it is in or out for the whole training by one secret coin, or it flips a new coin
+at each participation. Control entries belong to no canary: they show the noise of each step.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tightaudit.canaries.scores import log_likelihood_ratio
-from tightaudit.claims.dp_sgd import DpSgd
-from tightaudit.evidence.coins import draw_coins
+from tightaudit.canaries.accounted import History, claim_of, claim_of_participation, first
+from tightaudit.canaries.scores import Seen, as_score, log_ratio
+from tightaudit.canaries.transcript import Step, Transcript
+from tightaudit.claims.base import Claim
+from tightaudit.evidence.coins import draw_coins, stream
 from tightaudit.evidence.run import Run
 from tightaudit.support import checks
 from tightaudit.support.checks import BoolArray, FloatArray
 from tightaudit.support.errors import InputError
 
-FORMAT = "tightaudit.bank/1"
-TENSORS = 2
+Coin = Literal["canary", "participation"]
+"""What a coin is flipped for."""
+
+FORMAT = "tightaudit.bank/2"
 _CONTROLS, _CONTROL_SHARE = 200, 10
 _LEAST_NOISE = 1e-3
 """As a share of the noise asked for: less counts as none."""
-_WHY = (
-    "every canary is a record with entries of its own in the bank, with noise of their own, and is sampled "
-    "by itself; the family because each step samples at rate q and adds Gaussian noise"
-)
+_SAMPLING_STREAM, _PARTICIPATION_STREAM = 102, 104
 
 
 @dataclass(frozen=True)
-class Step:
-    """One step: who was sampled, and what came out at the bank."""
+class Design:
+    """What is fixed before the first step."""
 
-    sampled: NDArray[Any]
-    """For each slot, how often the loader delivered it, all workers together: 0 or 1 if all is well."""
-    released: FloatArray
-    """In units of the clipping norm, tensors × entries, slots first and controls last."""
-    sigma: float
-    """The noise multiplier asked for."""
-    size: int = 0
-    """Records in the batch, real ones and canaries."""
-
-
-@dataclass
-class Bank:
-    """Slots, their secret coins, and the transcript of the steps so far.
-
-    >>> bank = Bank.draw(100, seed=1)
-    >>> bank.record(Step(np.zeros(100, dtype=bool), np.zeros((2, bank.entries)), sigma=1.0))
-    >>> bank.n, bank.steps, bank.controls
-    (100, 1, 200)
-    """
-
-    members: BoolArray
+    n: int
     seed: int
-    records: int = 0
-    """Records in the data set, real ones and canaries; 0 if that is not known."""
-    transcript: list[Step] = field(default_factory=list)
+    coin: Coin = "canary"
+    tensors: int = 2
+    """How many tensors a canary has an entry in."""
+    own_sampling: bool = False
+    """Whether canaries are sampled by coins of their own, and not by the loader."""
+    first_steps: int | None = None
+    """The steps to audit, from the first; None for all."""
+    workers: int = 1
 
     @classmethod
-    def draw(cls, n: int, *, seed: int | None = None) -> "Bank":
-        """A bank of n slots, each in or out by a fair secret coin."""
-        coins = draw_coins(checks.count("n", n, minimum=1), seed=seed)
-        return cls(coins.members, coins.seed)
+    def of(
+        cls, n: int, *, seed: int | None = None, coin: Coin = "canary", first_steps: int | None = None
+    ) -> "Design":
+        """A design as users ask for it.
 
-    @property
-    def n(self) -> int:
-        """The number of slots."""
-        return int(self.members.size)
+        >>> Design.of(100, seed=1, coin="participation").controls
+        200
+        """
+        if coin not in get_args(Coin):
+            raise InputError("coin", coin, f"one of {', '.join(get_args(Coin))}")
+        if first_steps is not None:
+            first_steps = checks.count("first_steps", first_steps, minimum=1)
+        count = checks.count("n", n, minimum=1)
+        return cls(count, draw_coins(1, seed=seed).seed, coin, first_steps=first_steps)
 
     @property
     def controls(self) -> int:
-        """Entries that belong to no slot."""
+        """Entries that belong to no canary."""
         return max(_CONTROLS, self.n // _CONTROL_SHARE)
 
     @property
     def entries(self) -> int:
-        """Entries of each tensor: one per slot, and the controls."""
+        """Entries of each tensor: one per canary, and the controls."""
         return self.n + self.controls
+
+
+def most_canaries(coordinates: int) -> int:
+    """The most canaries that leave room for their controls among so many coordinates.
+
+    >>> most_canaries(1100), Design.of(900).entries
+    (900, 1100)
+    """
+    return max(0, min(coordinates - _CONTROLS, (_CONTROL_SHARE * coordinates + 9) // (_CONTROL_SHARE + 1)))
+
+
+@dataclass
+class Bank:
+    """Canaries, their secret coins, and the transcript of the steps so far.
+
+    >>> bank = Bank(Design.of(100, seed=1))
+    >>> released = np.zeros((2, bank.design.entries))
+    >>> bank.record(Step(np.zeros(100), released, sigma=1.0, rate=0.1, accounted=1))
+    >>> bank.n, bank.steps, bank.active
+    (100, 1, True)
+    """
+
+    design: Design
+    records: int = 0
+    """Records in the data set, real ones and canaries; 0 if that is not known."""
+    transcript: Transcript = field(init=False)
+
+    def __post_init__(self) -> None:
+        design = self.design
+        self.members = draw_coins(design.n, seed=design.seed).members
+        self.transcript = Transcript(
+            design.n, design.tensors, design.entries, shares=design.own_sampling, workers=design.workers
+        )
+
+    @property
+    def n(self) -> int:
+        """The number of canaries."""
+        return self.design.n
 
     @property
     def steps(self) -> int:
         """The steps so far."""
         return len(self.transcript)
 
+    @property
+    def active(self) -> bool:
+        """Whether the next step is to be audited."""
+        return self.design.first_steps is None or self.steps < self.design.first_steps
+
+    def coins(self, step: int) -> BoolArray:
+        """Which canaries contribute in a step if they are sampled."""
+        if self.design.coin == "canary":
+            return self.members
+        return stream(self.design.seed, _PARTICIPATION_STREAM, step).random(self.n) < 0.5
+
+    def sampled(self, step: int, rate: float) -> BoolArray:
+        """Which canaries take part in a step, where they are sampled by coins of their own.
+
+        With a coin per participation that is all of them: being sampled is nothing to be hidden then.
+        """
+        if self.design.coin == "participation":
+            return np.ones(self.n, dtype=bool)
+        return stream(self.design.seed, _SAMPLING_STREAM, step).random(self.n) < rate
+
     def record(self, step: Step) -> None:
         """Keep one more step."""
-        shape = (TENSORS, self.entries)
-        if step.released.shape != shape:
-            raise InputError("released", f"array of shape {step.released.shape}", f"one of shape {shape}")
         self.transcript.append(step)
 
-    def scores(self, rate: float) -> FloatArray:
-        """Σ ln(1-q+q·e^((x-1/2)/σ²)) over the steps, σ each step's own noise as the controls show it."""
-        total = np.zeros(self.n)
-        for step in self.transcript:
-            noise = max(float(np.sqrt(np.mean(step.released[:, self.n :] ** 2))), _LEAST_NOISE * step.sigma)
-            total += log_likelihood_ratio((along(step.released)[: self.n] - 0.5) / noise**2, rate)
-        return total
-
-    def run(self, claim: DpSgd) -> Run:
-        """Scores and secret bits of the steps so far, about the claim that the accountant makes."""
+    def claim(self, history: History) -> Claim:
+        """What the accountant's history promises to what the coins were flipped for."""
         if self.steps == 0:
             raise InputError("steps", 0, "at least one step of training")
+        if self.design.coin == "participation":
+            return claim_of_participation(history, self._audited_noise())
+        last = max(step.accounted for step in self.transcript)
+        return claim_of(first(history, last))
+
+    def run(self, history: History, *, score: str, why: str, source: str) -> Run:
+        """Scores and secret bits of the steps so far, about the claim that the accountant makes."""
+        claim = self.claim(history)
+        if self.design.coin == "participation":
+            scores, members, ids = self._participations(score)
+            threshold: float | None = 0.0
+        else:
+            members, ids, threshold = self.members, np.arange(self.n), as_score(score).threshold
+            scores = self.scores(score)
         return Run(
-            scores=self.scores(claim.q),
-            members=self.members,
-            ids=np.arange(self.n),
-            independent=_WHY,
+            scores=scores,
+            members=members,
+            ids=ids,
+            independent=why,
             claim=claim,
             family=claim.own_family(),
-            threshold=0.0,
-            seed=self.seed,
-            source="canaries as records",
+            threshold=threshold,
+            seed=self.design.seed,
+            source=source,
+            transcript=self.state(),
         )
 
+    def scores(self, score: str = "log-likelihood-ratio") -> FloatArray:
+        """A score per canary, from the steps so far."""
+        chosen = as_score(score)
+        totals = {name: np.zeros(self.n) for name in chosen.totals}
+        for step in self.transcript:
+            seen = Seen(
+                along(step.released)[: self.n],
+                np.broadcast_to(step.share, self.design.entries)[: self.n],
+                step.rate,
+                self._noise(step),
+            )
+            for name, added in chosen.totals.items():
+                totals[name] += added(seen)
+        return chosen.value(totals, self.steps)
+
+    def _participations(self, score: str) -> tuple[FloatArray, BoolArray, Any]:
+        """Scores, coins and ids of all participations in steps with the noise that is audited."""
+        if score != "log-likelihood-ratio":
+            raise InputError("score", score, "log-likelihood-ratio: a coin per participation has no other")
+        audited = self._audited_noise()
+        scores, members, ids = [], [], []
+        for number, step in enumerate(self.transcript):
+            if step.sigma != audited:
+                continue
+            took_part = np.flatnonzero(step.sampled)
+            scores.append(log_ratio(along(step.released)[took_part], self._noise(step)))
+            members.append(self.coins(number)[took_part])
+            ids.append(number * self.n + took_part)
+        return np.concatenate(scores), np.concatenate(members), np.concatenate(ids)
+
+    def _audited_noise(self) -> float:
+        """The noise of most participations: with another one their scores would not be comparable."""
+        taken: dict[float, int] = {}
+        for step in self.transcript:
+            taken[step.sigma] = taken.get(step.sigma, 0) + int(np.count_nonzero(step.sampled))
+        audited = max(taken, key=lambda sigma: taken[sigma])
+        if taken[audited] == 0:
+            raise InputError("canaries", "none of them was sampled", "a training that samples canaries")
+        return audited
+
+    def _noise(self, step: Step) -> float:
+        seen = float(np.sqrt(np.mean(step.released[:, self.n :] ** 2)))
+        return max(seen, _LEAST_NOISE * step.sigma)
+
     def state(self) -> dict[str, Any]:
-        """All that is needed to go on from here, secret bits included."""
+        """All that is needed to go on from here, the seed of the secret bits included."""
         return {
             "format": FORMAT,
-            "seed": self.seed,
-            "members": self.members.copy(),
-            "sampled": np.array([step.sampled for step in self.transcript], dtype=np.int32),
-            "released": np.array([step.released for step in self.transcript]),
-            "sigma": np.array([step.sigma for step in self.transcript]),
-            "size": np.array([step.size for step in self.transcript], dtype=np.int64),
+            "seed": str(self.design.seed),  # of any size, where arrays hold 64 bits
+            "coin": self.design.coin,
+            "own_sampling": self.design.own_sampling,
+            "records": self.records,
+            **self.transcript.fields(),
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: Mapping[str, Any]) -> None:
         """Go on from a state: the same coins, the steps so far."""
-        if state.get("format") != FORMAT:
+        found = Bank.of(state)
+        for name in ("n", "coin", "own_sampling", "tensors", "workers"):
+            saved, attached = getattr(found.design, name), getattr(self.design, name)
+            if saved != attached:
+                raise InputError(f"state: {name}", saved, f"{attached}, as attached")
+        self.members, self.transcript = found.members, found.transcript
+        self.design = Design(**{**vars(self.design), "seed": found.design.seed})
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> "Bank":
+        """The bank that a state was taken of, such as the transcript of a run."""
+        if str(state.get("format")) != FORMAT:
             raise InputError("state", state.get("format"), f"a state in the format {FORMAT}")
-        if state["members"].size != self.n:
-            raise InputError("state: n", int(state["members"].size), f"{self.n}, as attached")
-        self.members, self.seed = state["members"].copy(), state["seed"]
-        self.transcript = [
-            Step(sampled, released, float(sigma), int(size))
-            for sampled, released, sigma, size in zip(
-                *(state[name] for name in ("sampled", "released", "sigma", "size")), strict=True
-            )
-        ]
+        transcript = Transcript.of(state)
+        _, tensors, _ = state["released"].shape
+        coin: Any = str(state["coin"])
+        design = Design(
+            state["sampled"].shape[1],
+            int(str(state["seed"])),
+            coin,
+            tensors=tensors,
+            own_sampling=bool(state["own_sampling"]),
+            workers=state["alike"].shape[-1],
+        )
+        found = cls(design, records=int(state["records"]))
+        found.transcript = transcript
+        return found
 
 
 def along(released: FloatArray) -> FloatArray:
     """What was released in the direction of a canary: 1 for one that contributed, plus noise of size σ."""
-    return np.asarray(released.sum(axis=0) / np.sqrt(TENSORS))
+    return np.asarray(released.sum(axis=0) / np.sqrt(len(released)))

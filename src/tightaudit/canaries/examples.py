@@ -1,13 +1,15 @@
 """Canaries that are training examples, seen only through the trained model.
 
-Which of n extra examples join the training set is up to secret coins; afterwards the model's loss on each
-tells how well it remembers them. All canaries pass through one model, so their outcomes are not independent.
+Each of n extra examples has a slot in the training set, and is in it or not by a secret coin; afterwards the
+model's loss on each tells how well it remembers them. All canaries pass through one model, so their outcomes
+are not independent.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence, Sized
-from typing import Any, cast
+from typing import Any, SupportsIndex, cast
 
 import numpy as np
 
@@ -15,13 +17,14 @@ from tightaudit.claims.base import Claim
 from tightaudit.evidence.coins import draw_coins, stream
 from tightaudit.evidence.run import Run
 from tightaudit.support import checks
+from tightaudit.support.checks import BoolArray
 from tightaudit.support.errors import InputError
 from tightaudit.support.extras import needs
 
 with needs("torch", "canaries as training examples"):
     import torch
     from torch import nn
-    from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset, TensorDataset
+    from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 _LABEL_STREAM = 103
 
@@ -30,7 +33,7 @@ class BlackBoxCanaries:
     """n extra examples, each in the training set or not by a fair secret coin.
 
         canaries = BlackBoxCanaries.mislabelled(spare, n=1000, classes=10)
-        train_set = canaries.join(train_set)        # then train on it
+        train_set = canaries.join(train_set)        # then train on it, in batches of a DataLoader
         report = ta.audit(canaries.run(model), delta=1e-5)
 
     `examples` are (input, label) pairs that are not in the training set already. The same seed gives the
@@ -75,9 +78,13 @@ class BlackBoxCanaries:
         return int(self.members.size)
 
     def join(self, dataset: Dataset[Any]) -> Dataset[Any]:
-        """The data set with those canaries whose coin fell in."""
-        inside = Subset(self.examples, np.flatnonzero(self.members).tolist())
-        return ConcatDataset([dataset, inside])
+        """The data set with a slot for every canary, whatever its coin.
+
+        Slots are sampled like other records, so that the sampling rate and the number of steps do not depend
+        on the coins; a slot whose canary is out adds nothing to the batch it is sampled into. Slots are left
+        out of batches when a `DataLoader` fetches them, Opacus's included.
+        """
+        return _Slots(dataset, self.examples, self.members)
 
     @torch.no_grad()
     def run(
@@ -113,3 +120,30 @@ class BlackBoxCanaries:
             seed=self.seed,
             source="black-box canaries",
         )
+
+
+class _Slots(Dataset[Any]):
+    """Real records, then a slot per canary; those that are out leave no trace in a batch."""
+
+    def __init__(self, dataset: Dataset[Any], examples: Dataset[Any], members: BoolArray) -> None:
+        self._dataset, self._examples, self._members = dataset, examples, members
+        self._real = len(cast("Sized", dataset))
+
+    def __len__(self) -> int:
+        return self._real + self._members.size
+
+    def __getitem__(self, index: SupportsIndex) -> Any:
+        place = operator.index(index)
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        if place < self._real:
+            return self._dataset[place]
+        if not self._members[place - self._real]:
+            expected = "a record that is in: fetch batches with a DataLoader, which leaves empty slots out"
+            raise InputError("index", place, expected)
+        return self._examples[place - self._real]
+
+    def __getitems__(self, indices: Sequence[SupportsIndex]) -> list[Any]:
+        """The records of a batch, which is how a DataLoader asks for them."""
+        places = [operator.index(index) for index in indices]
+        return [self[place] for place in places if place < self._real or self._members[place - self._real]]

@@ -1,4 +1,4 @@
-"""How a canary is scored from what was released at its coordinate, step by step.
+"""How a canary is scored from what was released for it, step by step.
 
 Every score keeps totals over the steps, so that a training of any length needs no more memory than one step.
 A new score is one more entry of SCORES.
@@ -8,32 +8,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import ndtr
 
 from tightaudit.support.checks import FloatArray
 from tightaudit.support.errors import InputError
 
-_LEAST_NOISE = 1e-3
-"""As a share of the stated noise: less counts as none."""
-
 
 @dataclass(frozen=True)
-class Step:
-    """What one step released at the canaries' coordinates, in units of the clipping norm."""
+class Seen:
+    """What one step released for each canary, in units of what a canary contributes."""
 
-    released: FloatArray
+    own: FloatArray
+    """The canary, if it contributed, and noise."""
     share: FloatArray
-    """The part of it that is the real batch's own."""
+    """The part of what was released that is the real batch's, where canaries share its coordinates."""
     rate: float
     """How often an included canary is sampled."""
     noise: float
-    """The noise measured in the transcript so far."""
-
-    @property
-    def own(self) -> FloatArray:
-        """What is left without the batch's share: the canary, if it was sampled, and noise."""
-        return self.released - self.share
+    """The noise of the step, as its controls show it."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +32,21 @@ class Score:
     """What is added up over the steps, and the score that follows from the totals."""
 
     name: str
-    totals: dict[str, Callable[[Step], FloatArray]]
+    totals: dict[str, Callable[[Seen], FloatArray]]
     """What each step adds to the totals of these names, an entry per canary."""
     value: Callable[[dict[str, FloatArray], int], FloatArray]
     """The scores, from the totals and the number of steps."""
     threshold: float | None = None
     """The score above which a canary is guessed to be in, where one is known in advance."""
+
+
+def log_ratio(own: FloatArray, noise: float) -> FloatArray:
+    """The privacy loss of what was released for a canary that is known to be sampled: (x-1/2)/σ².
+
+    >>> log_ratio(np.array([1.5]), 2.0)
+    array([0.25])
+    """
+    return np.asarray((own - 0.5) / noise**2)
 
 
 def log_likelihood_ratio(log_ratio: FloatArray, rate: float) -> FloatArray:
@@ -59,37 +59,18 @@ def log_likelihood_ratio(log_ratio: FloatArray, rate: float) -> FloatArray:
     return np.asarray(np.logaddexp(unsampled, np.log(rate) + log_ratio))
 
 
-def noise_seen(own: FloatArray, rate: float, said: float) -> float:
-    """The σ at which |x| has the median it has, if canaries are in and sampled as often as expected.
-
-    The noise as it is, not as it is said to be: with another σ the scores of all canaries would drift to one
-    side. It is read off the transcript, so any use of it is fair.
-    """
-    share, middle = rate / 2, float(np.median(np.abs(own)))
-
-    def excess(sigma: float) -> float:
-        out = 2 * ndtr(middle / sigma) - 1
-        sampled = ndtr((middle - 1) / sigma) - ndtr((-middle - 1) / sigma)
-        return float((1 - share) * out + share * sampled - 0.5)
-
-    smallest, largest = _LEAST_NOISE * said, said / _LEAST_NOISE
-    if excess(smallest) <= 0:
-        return smallest
-    return largest if excess(largest) >= 0 else float(brentq(excess, smallest, largest, rtol=1e-10))
-
-
 SCORES = {
     score.name: score
     for score in (
-        # The best there is: Σ ln(1-q+q·e^((x-1/2)/σ²)), σ the noise seen in the x so far.
+        # The best there is: Σ ln(1-q+q·e^((x-1/2)/σ²)), σ the noise of each step by itself.
         Score(
             "log-likelihood-ratio",
-            {"likelihood": lambda s: log_likelihood_ratio((s.own - 0.5) / s.noise**2, s.rate)},
+            {"likelihood": lambda s: log_likelihood_ratio(log_ratio(s.own, s.noise), s.rate)},
             lambda totals, _: totals["likelihood"],
             threshold=0.0,
         ),
         # The paper's: the plain sum of what was released, the batch's share included.
-        Score("sum", {"sums": lambda s: s.released}, lambda totals, _: totals["sums"]),
+        Score("sum", {"sums": lambda s: s.own + s.share}, lambda totals, _: totals["sums"]),
         # The standard deviation over the steps: poor on an honest run, but it sees noise that repeats.
         Score(
             "spread",

@@ -25,7 +25,7 @@ class DpSgdSchedule(ComposedGaussian):
     >>> str(claim)
     'dp-sgd-schedule(factor=1,sigma=[1.3,1],q=[0.1,0.1],steps=[100,100])'
     >>> round(claim.epsilon(1e-5), 2)
-    8.19
+    8.39
     """
 
     name = "dp-sgd-schedule"

@@ -10,48 +10,53 @@ from tightaudit.cli.output import print_json, print_view, progress_bar
 from tightaudit.support.extras import needs
 
 EPSILON, DELTA = 8.0, 1e-5
-STEPS, CANARIES = 300, 10_000
-TOO_LITTLE = 0.9
+STEPS, CANARIES = 200, 3000
+BUGS = "less-noise, same-noise, per-tensor, shuffled or unaccounted"
 
 
 def demo(
-    noise_bug: Annotated[
-        bool, typer.Option("--noise-bug", help="Add ten percent less noise than the accountant is told.")
-    ] = False,
+    bug: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"A mistake to make in the training: {BUGS}.")
+    ] = None,
     seed: Seed = 0,
     html: Annotated[
         str, typer.Option(metavar="FILE", help="File for the report as a web page.")
     ] = "tightaudit-demo.html",
     as_json: AsJson = False,
 ) -> None:
-    """Train a small network with Opacus and canaries, and see how much it leaked.
+    """Train a small network with Opacus and canaries among its records, and see how much it leaked.
 
     [bold]Examples[/bold]
 
     tightaudit demo
 
-    tightaudit demo --noise-bug
+    tightaudit demo --bug less-noise
     """
     with needs("torch", "the demo"):
         from tightaudit.paper.trainings.data import load
+        from tightaudit.paper.trainings.mistakes import as_mistake
         from tightaudit.paper.trainings.training import Recipe, train
     from tightaudit.auditing.audit import audit
     from tightaudit.render.terminal.audit import audit_view
+    from tightaudit.render.terminal.checkup import checks_view
     from tightaudit.render.wording import rounded_down
 
+    mistake = None if bug is None else as_mistake(bug)
     images = load("digits")
-    recipe = Recipe(steps=STEPS, canaries=CANARIES, seed=seed)
+    recipe = Recipe(steps=STEPS, canaries=CANARIES, planting="records", seed=seed)
+    without = Recipe(steps=STEPS, canaries=0, seed=seed)
     sigma = recipe.sigma(images, EPSILON, DELTA)
     if not as_json:
-        bug = f", of which only {TOO_LITTLE:.0%} is really added" if noise_bug else ""
+        wrong = "" if mistake is None else f" A mistake is made: {mistake.said}."
         print_view(
             f"Training a small convolutional network on {len(images.train):,} digits for {STEPS} steps with "
-            f"DP-SGD (Opacus), noise {sigma:.3f}{bug}. {CANARIES:,} canaries are planted, each in or out by "
-            "a secret coin.\n"
+            f"DP-SGD (Opacus), noise {sigma:.3f}.{wrong} {CANARIES:,} canaries have a slot among the "
+            "records, each in or out by a secret coin. Then the same without canaries.\n"
         )
     with progress_bar("steps") as progress:
-        factor = TOO_LITTLE if noise_bug else 1.0
-        trained = train(images, recipe, sigma, delta=DELTA, noise_factor=factor, progress=progress)
+        trained = train(images, recipe, sigma, delta=DELTA, mistake=mistake, progress=progress)
+    with progress_bar("steps without canaries") as progress:
+        plain = train(images, without, sigma, delta=DELTA, mistake=mistake, progress=progress)
     assert trained.canaries is not None
     with progress_bar("rows of the table") as progress:
         report = audit(trained.canaries.run(), delta=DELTA, progress=progress)
@@ -61,18 +66,24 @@ def demo(
             {
                 "accountant_epsilon": trained.accountant_epsilon,
                 "accuracy": trained.accuracy,
-                "noise_bug": noise_bug,
+                "accuracy_without_canaries": plain.accuracy,
+                "bug": bug,
                 "seconds": trained.seconds,
+                "seconds_without_canaries": plain.seconds,
                 "audit": report.to_dict(),
             }
         )
         return
+    assert report.checkup is not None
     print_view(
         audit_view(report),
+        "\nThe check-up in full:\n",
+        checks_view(report.checkup),
         f"\naccountant (Opacus): ε = {trained.accountant_epsilon:.3f} at δ = {DELTA:g}.   "
         f"audit: {'none' if report.epsilon is None else f'ε ≥ {rounded_down(report.epsilon)}'}.",
-        f"The network labels {100 * trained.accuracy:.0f}% of the test digits correctly; training took "
-        f"{trained.seconds:.0f} s. The report is in {Path(html)}.",
+        f"The network labels {100 * trained.accuracy:.1f}% of the test digits correctly, "
+        f"{100 * plain.accuracy:.1f}% when trained without canaries. Training took {trained.seconds:.0f} s, "
+        f"{plain.seconds:.0f} s without. The report is in {Path(html)}.",
     )
-    if not noise_bug:
-        print_view("To see a mistake caught: tightaudit demo --noise-bug")
+    if bug is None:
+        print_view(f"To see a mistake found: tightaudit demo --bug NAME, with {BUGS}.")

@@ -40,6 +40,6 @@ def draw_coins(n: int, *, seed: int | None = None) -> Coins:
     return Coins(members=stream(recorded, _COIN_STREAM).random(number) < 0.5, seed=recorded)
 
 
-def stream(seed: int, number: int) -> np.random.Generator:
+def stream(seed: int, *purpose: int) -> np.random.Generator:
     """Random numbers of one purpose: the same seed for several purposes does not tie them together."""
-    return np.random.default_rng(np.random.SeedSequence(entropy=seed, spawn_key=(number,)))
+    return np.random.default_rng(np.random.SeedSequence(entropy=seed, spawn_key=purpose))

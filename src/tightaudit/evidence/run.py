@@ -11,11 +11,14 @@ The file is an uncompressed NPZ with the arrays `score` (float64), `member` (boo
     threshold    the score above which a canary is guessed to be in, fixed in advance, or null
     seed         of the coins, or null
     remarks      what the maker of the canaries noticed and every reader should know, a list of sentences
+    checkup      what the accountant assumes against what was seen, or null
 
+Canaries that were watched step by step leave a transcript, in arrays whose names begin with `transcript.`.
 Nothing in it is pickled, and nothing is unpickled when it is read.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -26,6 +29,7 @@ from numpy.typing import NDArray
 from tightaudit.claims.base import CLAIMS, Claim
 from tightaudit.claims.family import Family
 from tightaudit.claims.text import as_claim, as_family
+from tightaudit.evidence.checkup import Checkup
 from tightaudit.evidence.counts import Guessing
 from tightaudit.evidence.ids import require_unique, text_or_integers
 from tightaudit.support import checks
@@ -34,7 +38,8 @@ from tightaudit.support.errors import InputError, Place
 from tightaudit.support.writing import replacing
 
 FORMAT = "tightaudit.run/1"
-_KNOWN = ("independent", "claim", "family", "threshold", "seed", "remarks")
+_KNOWN = ("independent", "claim", "family", "threshold", "seed", "remarks", "checkup")
+TRANSCRIPT = "transcript."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,6 +69,10 @@ class Run:
     """Where the run was read from."""
     remarks: tuple[str, ...] = ()
     """What the maker of the canaries noticed; every report on the run warns of it."""
+    checkup: Checkup | None = None
+    """What the accountant assumes against what was seen; every report on the run shows it."""
+    transcript: Mapping[str, Any] | None = None
+    """What was seen step by step, as the canaries keep it: to score them again."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.source, str | None):
@@ -127,6 +136,8 @@ class Run:
         arrays: dict[str, Any] = {"score": self.scores, "member": self.members}
         if self.ids is not None:
             arrays["id"] = self.ids
+        for name, value in (self.transcript or {}).items():
+            arrays[f"{TRANSCRIPT}{name}"] = np.asarray(value)
         arrays["header"] = np.array(self._header())
         with replacing(path) as file:
             np.savez(file, **arrays)
@@ -146,6 +157,7 @@ class Run:
                 "threshold": self.threshold,
                 "seed": self.seed,
                 "remarks": self.remarks,
+                "checkup": None if self.checkup is None else self.checkup.to_dict(),
             }
         )
 
@@ -180,4 +192,12 @@ def known_from_header(text: str, source: str) -> dict[str, Any]:
     remarks = header.get("remarks") or []
     if not isinstance(remarks, list):
         raise InputError(Place(f"{place}: remarks"), remarks, "a list of sentences")
-    return {**known, "independent": header.get("independent", False), "remarks": tuple(remarks)}
+    checkup = header.get("checkup")
+    if checkup is not None:
+        checkup = Checkup.of_dict(checkup, Place(f"{place}: checkup"))
+    return {
+        **known,
+        "independent": header.get("independent", False),
+        "remarks": tuple(remarks),
+        "checkup": checkup,
+    }

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tightaudit.bounds.one_run import Bound
     from tightaudit.claims.base import Claim
     from tightaudit.claims.family import Family
+    from tightaudit.evidence.checkup import Checkup
 
 INDEPENDENT, ANY = "independent", "any"
 UNCONDITIONAL = "whatever the dependence between canaries and the shape of the curve"
@@ -176,6 +177,8 @@ def statement(report: Report) -> str:
     if report.violated is False:
         if report.visible.epsilon is None:
             return "Too few canaries to tell"
+        if report.faulted:
+            return "Nothing contradicts the claim, but the check-up found a fault"
         return "Nothing contradicts the claim" + (", but see the warning" if report.warnings else "")
     if report.question.claim is not None:
         return "The claim was not decided"
@@ -209,10 +212,10 @@ def beliefs_explained(report: Report) -> list[tuple[str, str]]:
         words.append(
             (
                 f"privacy curve: {COMPOSED}",
-                "Each time a canary was sampled it flipped a coin whether to contribute, so what is tested is "
-                "the Gaussian noise of single steps. ε is that of the whole training with the noise so found. "
-                f"That follows if {family.besides}. Noise that repeats from step to step, or a record that is "
-                "sampled too often, does not show here: the check-up looks for them.",
+                "Each time a canary was sampled it flipped a coin whether to contribute, so what is tested "
+                "is the Gaussian noise of single steps. ε is that of the whole training with the noise so "
+                f"found. That follows if {family.besides}. Noise that repeats from step to step, or a record "
+                "that is sampled too often, does not show here: the check-up looks for them.",
             )
         )
         return words
@@ -281,6 +284,9 @@ def canaries_in_words(report: Report) -> str:
     >>> canaries_in_words(ta.audit([2.0], [1], delta=1e-5))
     '1 canary'
     """
+    family = report.question.family
+    if family is not None and family.besides is not None:
+        return f"{report.run.n:,} participations of canaries"
     return f"{report.run.n:,} {'canary' if report.run.n == 1 else 'canaries'}"
 
 
@@ -346,6 +352,40 @@ def shown_decision(row: Row) -> str:
     return "rejected" if row.rejected else "stands"
 
 
+def checkup_sentences(checkup: Checkup) -> list[tuple[str, str]]:
+    """What a check-up found, sentence by sentence, and of which kind each is: fault, note or none.
+
+    >>> from tightaudit.evidence.checkup import Check, Checkup
+    >>> checkup_sentences(Checkup((Check("noise", "1", "1.0", 0.4, "the noise is 1.0 of what was asked"),)))
+    [('none', 'No fault was found in what the accountant assumes (1 check).')]
+    """
+    found = [("fault", f"Fault: {check.fault}.") for check in checkup.faults]
+    if not found:
+        count = len(checkup.checks)
+        checks = f"{count} check" if count == 1 else f"{count} checks"
+        found.append(("none", f"No fault was found in what the accountant assumes ({checks})."))
+    found += [("note", f"Note: {check.fault}. That costs no privacy.") for check in checkup.notes]
+    return found
+
+
+def checked(checkup: Checkup, place: int) -> str:
+    """The corrected p-value of a check, for a cell of a table; or that another, failed check explains it."""
+    because = checkup.checks[place].explained_by
+    return "explained" if because else shown_p_value(checkup.corrected[place])
+
+
+def checkup_level(checkup: Checkup) -> str:
+    """How often an honest training is faulted, and what a check-up is not."""
+    explained = ""
+    if any(check.explained_by for check in checkup.checks):
+        explained = " Explained: a check that fails leaves this one without meaning."
+    return (
+        f"An honest training passes all of these checks with at least {percent(1 - checkup.level)} "
+        "probability: p-values are corrected for their number. The check-up says where to look. It is "
+        f"separate from the bound on ε, and does not change it.{explained}"
+    )
+
+
 def notes(report: Report) -> list[str]:
     """What a reader of the table has to know."""
     sure = percent(report.question.confidence)
@@ -356,7 +396,8 @@ def notes(report: Report) -> list[str]:
     ]
     if report.question.family is not None and not report.question.family_known:
         lines.append(
-            f"Rows with the curve {shown_family(report.question.family)} hold only if the privacy curve is in that family."
+            f"Rows with the curve {shown_family(report.question.family)} hold only if the privacy curve is "
+            "in that family."
         )
     if report.headline is not None:
         lines.append(f"▶ the bound to quote. It assumes only what was stated: {report.headline.beliefs}.")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tightaudit.evidence.ids import text_or_integers
 from tightaudit.evidence.reading.columns import Contents, Selection
-from tightaudit.evidence.run import known_from_header
+from tightaudit.evidence.run import TRANSCRIPT, known_from_header
 from tightaudit.support.errors import InputError, Place
 
 
@@ -22,6 +22,11 @@ def read_npz(file: BinaryIO, source: str, selection: Selection) -> Contents:
             roles = selection.among(archive.files, source)
             values = {role: _array(archive, name, source) for role, name in roles.items()}
             header = _array(archive, "header", source) if "header" in archive.files else None
+            transcript = {
+                name.removeprefix(TRANSCRIPT): _array(archive, name, source)
+                for name in archive.files
+                if name.startswith(TRANSCRIPT)
+            }
     except InputError:
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError) as error:
@@ -35,7 +40,8 @@ def read_npz(file: BinaryIO, source: str, selection: Selection) -> Contents:
         return Contents(source, values)
     if header.dtype.kind != "U" or header.ndim != 0:
         raise InputError(Place(f"{source}, header"), f"array of {header.dtype}", "one text")
-    return Contents(source, values, known_from_header(str(header), source))
+    known = known_from_header(str(header), source)
+    return Contents(source, values, {**known, "transcript": transcript or None})
 
 
 def _array(archive: Any, name: str, source: str) -> NDArray[Any]:

@@ -5,7 +5,6 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,9 +14,11 @@ from opacus import PrivacyEngine
 from torch import nn
 from torch.utils.data import DataLoader
 
-from tightaudit.canaries.opacus import WhiteBoxCanaries
+from tightaudit.canaries.bank import Coin
+from tightaudit.canaries.opacus import RecordCanaries, WhiteBoxCanaries
 from tightaudit.claims.dp_sgd import DpSgd
 from tightaudit.paper.trainings.data import Images
+from tightaudit.paper.trainings.mistakes import Mistake, Session
 from tightaudit.paper.trainings.networks import network
 from tightaudit.support import checks
 from tightaudit.support.errors import InputError
@@ -38,6 +39,9 @@ class Recipe:
     optimizer: Literal["sgd", "adam"] = "sgd"
     learning_rate: float = 0.5
     canaries: int = 5000
+    planting: Literal["gradient", "records"] = "gradient"
+    """Whether canaries are inserted into the gradient, or are records beside the images."""
+    coin: Coin = "canary"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -49,14 +53,24 @@ class Recipe:
         )
         if self.optimizer not in ("sgd", "adam"):
             raise InputError("optimizer", self.optimizer, "sgd or adam")
+        if self.planting not in ("gradient", "records"):
+            raise InputError("planting", self.planting, "gradient or records")
 
-    def rate(self, images: Images) -> float:
-        """The sampling rate: batches of the size asked for on average."""
+    def records(self, images: Images) -> int:
+        """How many records are sampled from: images, and canaries where they are records."""
+        return len(images.train) + (self.canaries if self.planting == "records" else 0)
+
+    def records_per_step(self, images: Images) -> int:
+        """Images as many as asked for on average, and as large a share of the canaries."""
         if self.batch_size > len(images.train):
             raise InputError(
                 "batch_size", self.batch_size, f"at most {len(images.train)}, the number of training images"
             )
-        return 1 / len(DataLoader(images.train, batch_size=self.batch_size))
+        return math.ceil(self.batch_size * self.records(images) / len(images.train))
+
+    def rate(self, images: Images) -> float:
+        """The sampling rate as Opacus has it: one over the number of batches."""
+        return 1 / math.ceil(self.records(images) / self.records_per_step(images))
 
     def sigma(self, images: Images, epsilon: float, delta: float) -> float:
         """The noise multiplier at which the whole training is (ε, δ)-DP and hardly more.
@@ -75,7 +89,7 @@ class Recipe:
 class Trained:
     """What came out of a training."""
 
-    canaries: WhiteBoxCanaries | None
+    canaries: WhiteBoxCanaries | RecordCanaries | None
     """None if the recipe has none."""
     accuracy: float
     """Share of the test images that are labelled correctly."""
@@ -90,79 +104,69 @@ def train(
     sigma: float,
     *,
     delta: float,
-    noise_factor: float = 1.0,
+    mistake: Mistake | None = None,
     checkpoint: Path | None = None,
     progress: Progress | None = None,
 ) -> Trained:
-    """Train once. With a checkpoint, go on where a killed training stopped.
+    """Train once, with a mistake if one is given. With a checkpoint, go on where a killed training stopped.
 
-    `noise_factor` scales the noise that is really added, behind the accountant's back.
+    Checkpoints are written between epochs, so that the training which goes on is the one that was killed.
     """
-    torch.manual_seed(recipe.seed)
-    model: Any = network(recipe.model, images.shape, images.classes)
-    makers = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
-    plain = makers[recipe.optimizer](model.parameters(), lr=recipe.learning_rate)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Opacus warns that its noise is not cryptographic
-        engine = PrivacyEngine(accountant="prv")
-        model, optimizer, loader = engine.make_private(
-            module=model,
-            optimizer=plain,
-            data_loader=DataLoader(images.train, batch_size=recipe.batch_size),
-            noise_multiplier=sigma,
-            max_grad_norm=CLIPPING_NORM,
-        )
-    if noise_factor != 1:
-        scale_noise(optimizer, noise_factor)
-    parts = {"model": model, "optimizer": optimizer, "accountant": engine.accountant}
-    inside = None
-    if recipe.canaries:
-        rate = loader.sample_rate
-        inside = WhiteBoxCanaries(optimizer, n=recipe.canaries, sample_rate=rate, seed=recipe.seed)
-        parts["canaries"] = inside
-    steps, spent = _resume(checkpoint, parts)
+    session = _session(images, recipe, sigma)
+    if mistake is not None:
+        mistake.plant(session)
+    if session.canaries is not None:
+        session.canaries.attach(session.engine, session.optimizer)
+    steps, spent = _resume(checkpoint, session.parts)
     started = saved = time.monotonic()
     criterion = nn.CrossEntropyLoss()
-    model.train()
+    session.model.train()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # hooks of Opacus, and empty batches
-        for inputs, labels in itertools.islice(_batches(loader), recipe.steps - steps):
-            optimizer.zero_grad()
-            criterion(model(inputs), labels).backward()
-            optimizer.step()
-            steps += 1
-            if progress is not None:
-                progress(steps, recipe.steps)
+        while steps < recipe.steps:
+            for inputs, labels, *ids in itertools.islice(session.loader, recipe.steps - steps):
+                session.optimizer.zero_grad()
+                outputs = session.model(inputs, ids=ids[0]) if ids else session.model(inputs)
+                criterion(outputs, labels).backward()
+                session.optimizer.step()
+                steps += 1
+                if progress is not None:
+                    progress(steps, recipe.steps)
             if checkpoint is not None and time.monotonic() - saved > CHECKPOINT_SECONDS:
-                _save(checkpoint, parts, steps, spent + time.monotonic() - started)
+                _save(checkpoint, session.parts, steps, spent + time.monotonic() - started)
                 saved = time.monotonic()
     seconds = spent + time.monotonic() - started
     if checkpoint is not None:
-        _save(checkpoint, parts, steps, seconds)
+        _save(checkpoint, session.parts, steps, seconds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the accountant's on its search for a grid
-        epsilon = engine.get_epsilon(delta)
-    return Trained(inside, _accuracy(model, images), epsilon, seconds)
+        epsilon = session.engine.get_epsilon(delta)
+    return Trained(session.canaries, _accuracy(session.model, images), epsilon, seconds)
 
 
-def scale_noise(optimizer: Any, factor: float) -> None:
-    """A bug to catch: the noise added is this many times what the optimizer says."""
-    add_noise = type(optimizer).add_noise
-
-    def scaled() -> None:
-        said = optimizer.noise_multiplier
-        optimizer.noise_multiplier = said * factor
-        try:
-            add_noise(optimizer)
-        finally:
-            optimizer.noise_multiplier = said
-
-    optimizer.add_noise = scaled
-
-
-def _batches(loader: Any) -> Iterator[Any]:
-    while True:
-        yield from loader
+def _session(images: Images, recipe: Recipe, sigma: float) -> Session:
+    """All parts of a training, before its first step."""
+    torch.manual_seed(recipe.seed)
+    model: nn.Module = network(recipe.model, images.shape, images.classes)
+    data: Any = images.train
+    canaries: WhiteBoxCanaries | RecordCanaries | None = None
+    if recipe.canaries and recipe.planting == "records":
+        canaries = RecordCanaries(recipe.canaries, seed=recipe.seed, coin=recipe.coin)
+        data, model = canaries.join(data), canaries.wrap(model)
+    elif recipe.canaries:
+        canaries = WhiteBoxCanaries(recipe.canaries, seed=recipe.seed, coin=recipe.coin)
+    makers = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Opacus warns that its noise is not cryptographic
+        engine = PrivacyEngine(accountant="prv")
+        private, optimizer, loader = engine.make_private(
+            module=model,
+            optimizer=makers[recipe.optimizer](model.parameters(), lr=recipe.learning_rate),
+            data_loader=DataLoader(data, batch_size=recipe.records_per_step(images)),
+            noise_multiplier=sigma,
+            max_grad_norm=CLIPPING_NORM,
+        )
+    return Session(private, optimizer, loader, engine, canaries)
 
 
 def _save(path: Path, parts: dict[str, Any], steps: int, seconds: float) -> None:

@@ -56,6 +56,7 @@ def audit_fields(report: Report) -> dict[str, Any]:
             "mechanism": None if report.visible.mechanism is None else str(report.visible.mechanism),
             "often": report.visible.often,
         },
+        "checkup": None if report.checkup is None else report.checkup.to_dict(),
         "rows": [_row(row) for row in report.rows],
         "run": {
             "source": run.source,

@@ -8,6 +8,7 @@ from rich.text import Text
 from tightaudit.auditing.report import Report
 from tightaudit.auditing.rows import Row
 from tightaudit.render import wording
+from tightaudit.render.terminal.checkup import findings
 from tightaudit.render.terminal.tables import without_colours
 from tightaudit.support.errors import printable
 
@@ -18,13 +19,14 @@ _WIDEST_FAMILY = 10
 def audit_view(report: Report) -> RenderableType:
     """The report as something rich can print; nothing in it is taken for markup."""
     style = {True: "bold red", False: "bold green", None: "bold"}[report.violated]
-    if report.violated is False and (report.warnings or report.visible.epsilon is None):
+    if report.violated is False and (report.warnings or report.faulted or report.visible.epsilon is None):
         style = "bold yellow"
     verdict, *numbers = wording.verdict_sentences(report)
     parts: list[RenderableType] = [
         Text(verdict, style=style),
         *([Text(" ".join(numbers))] if numbers else []),
         *(Text(f"warning: {printable(warning)}", style="yellow") for warning in report.warnings),
+        *([] if report.checkup is None else [Text("Check-up:"), *findings(report.checkup)]),
         Text(wording.setting_line(report), style="dim"),
         "",
         _table(report),

@@ -1,29 +1,41 @@
-"""A check-up on the terminal: the faults in words, then every check."""
+"""A check-up on the terminal: the faults in words, then the checks."""
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tightaudit.canaries.checkup import Checkup
-from tightaudit.render.wording import percent, shown_p_value
+from tightaudit.evidence.checkup import Checkup
+from tightaudit.render import wording
+from tightaudit.support.errors import printable
+
+_STYLES = {"fault": "bold red", "note": "yellow", "none": "bold green"}
 
 
 def checkup_view(checkup: Checkup) -> Group:
     """What was found, and the table of checks."""
-    found: list[RenderableType] = [
-        *(Text(f"Fault: {check.fault}.", style="bold red") for check in checkup.faults),
-        *(Text(f"Note: {check.fault}. That costs no privacy.", style="yellow") for check in checkup.notes),
-    ]
-    if not checkup.faults:
-        found.insert(0, Text("No fault was found in what the accountant assumes.", style="bold green"))
+    return Group(*findings(checkup), "", checks_view(checkup))
+
+
+def findings(checkup: Checkup) -> list[RenderableType]:
+    """What was found, a line for each fault and note."""
+    return [Text(printable(text), style=_STYLES[kind]) for kind, text in wording.checkup_sentences(checkup)]
+
+
+def checks_view(checkup: Checkup) -> Group:
+    """The table of checks, and what it is worth."""
+    return Group(_table(checkup), "", Text(wording.checkup_level(checkup), style="dim"))
+
+
+def _table(checkup: Checkup) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for name in ("check", "assumed", "seen", "p, corrected"):
+    table.add_column("check")
+    for name in ("assumed", "seen", "99% interval"):
         table.add_column(name, no_wrap=True)
-    for check, corrected in zip(checkup.checks, checkup.corrected, strict=True):
-        table.add_row(check.name, check.assumed, check.seen, shown_p_value(corrected))
-    sure = Text(
-        f"An honest training passes all of these checks with {percent(1 - checkup.level)} probability. "
-        "The check-up is separate from the bound on ε."
-    )
-    return Group(*found, "", table, "", sure)
+    table.add_column("p", no_wrap=True)
+    failed = {id(check) for check in (*checkup.faults, *checkup.notes)}
+    for place, check in enumerate(checkup.checks):
+        cells = (check.name, check.assumed, check.seen, check.interval, wording.checked(checkup, place))
+        style = "bold" if id(check) in failed else None
+        table.add_row(*(Text(printable(cell)) for cell in cells), style=style)
+    return table

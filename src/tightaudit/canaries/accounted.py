@@ -1,0 +1,62 @@
+"""What the accountant has written down, as a claim: stretches of steps that are alike."""
+
+from collections.abc import Iterable
+
+from tightaudit.claims.dp_sgd import DpSgd
+from tightaudit.claims.dp_sgd_participation import DpSgdParticipation
+from tightaudit.claims.dp_sgd_schedule import DpSgdSchedule
+from tightaudit.claims.parts.accounting import Stretch
+from tightaudit.support.errors import InputError
+
+History = tuple[Stretch, ...]
+
+
+def as_history(stretches: Iterable[tuple[float, float, int]]) -> History:
+    """Stretches as an accountant keeps them, neighbours that are alike joined.
+
+    >>> as_history([(1.0, 0.1, 20), (1.0, 0.1, 5), (0.9, 0.1, 5)])
+    ((1.0, 0.1, 25), (0.9, 0.1, 5))
+    """
+    joined: list[Stretch] = []
+    for sigma, rate, steps in stretches:
+        if joined and joined[-1][:2] == (sigma, rate):
+            steps += joined.pop()[2]
+        joined.append((float(sigma), float(rate), int(steps)))
+    if not joined:
+        raise InputError("steps", 0, "at least one step of training, written down by the accountant")
+    return tuple(joined)
+
+
+def total(history: Iterable[Stretch]) -> int:
+    """The number of steps."""
+    return sum(steps for _, _, steps in history)
+
+
+def first(history: History, steps: int) -> History:
+    """The first steps of a history.
+
+    >>> first(((1.0, 0.1, 25), (0.9, 0.1, 5)), 26)
+    ((1.0, 0.1, 25), (0.9, 0.1, 1))
+    """
+    kept, left = [], steps
+    for sigma, rate, length in history:
+        if left > 0:
+            kept.append((sigma, rate, min(left, length)))
+        left -= length
+    return as_history(kept)
+
+
+def claim_of(history: History) -> DpSgd | DpSgdSchedule:
+    """What a record in all of these steps is promised.
+
+    >>> str(claim_of(((1.0, 0.1, 25), (0.9, 0.1, 5))))
+    'dp-sgd-schedule(factor=1,sigma=[1,0.9],q=[0.1,0.1],steps=[25,5])'
+    """
+    if len(history) == 1:
+        return DpSgd(*history[0])
+    return DpSgdSchedule(1.0, *zip(*history, strict=True))
+
+
+def claim_of_participation(history: History, seen: float) -> DpSgdParticipation:
+    """What one participation is promised, in steps whose noise a canary sees as `seen`."""
+    return DpSgdParticipation(1.0, seen, *zip(*history, strict=True))

@@ -1,0 +1,61 @@
+"""Which failed check leaves which others without meaning."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tightaudit.evidence.checkup import Check
+
+_LENGTHS = ("contribution",)
+_PREREQUISITES = {
+    "records used twice in a step": _LENGTHS,
+    "participation, spread": ("batch size, spread",),
+    "noise, step by step": ("contribution, spread", "shape of the noise"),
+    "noise between steps": (
+        *_LENGTHS,
+        "noise between tensors",
+        "noise between coordinates",
+        "shape of the noise",
+    ),
+    "noise between tensors": (
+        *_LENGTHS,
+        "noise, step by step",
+        "noise between steps",
+        "noise between coordinates",
+        "shape of the noise",
+        "equal values in a step",
+    ),
+    "noise between coordinates": (
+        "scale of gradients",
+        *_LENGTHS,
+        "noise",
+        "noise, too much",
+        "noise, step by step",
+        "noise between tensors",
+        "shape of the noise",
+        "equal values in a step",
+    ),
+    "equal values in a step": ("shape of the noise",),
+}
+"""The checks that take another one for granted, by their names or how those begin."""
+
+
+def told(checks: list[Check], level: float) -> Iterator[Check]:
+    """The checks; one that takes for granted what clearly fails has no say, which only lowers the level."""
+    failed = [check for check in checks if check.p_value <= level / len(checks)]
+    for check in checks:
+        because = next((other.name for other in failed if _explains(other, check)), None)
+        yield check if because is None else replace(check, p_value=1.0, explained_by=because)
+
+
+def _explains(failed: Check, check: Check) -> bool:
+    if failed is check or not _is_prerequisite(failed, check):
+        return False
+    # Of two checks that take each other for granted, the clearer failure is the cause.
+    return failed.p_value < check.p_value or (
+        failed.p_value == check.p_value and not _is_prerequisite(check, failed)
+    )
+
+
+def _is_prerequisite(one: Check, other: Check) -> bool:
+    named = _PREREQUISITES.get(one.name, ())
+    return other.name in named or any(start in named and other.name.startswith(start) for start in _LENGTHS)

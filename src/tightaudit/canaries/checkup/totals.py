@@ -1,0 +1,221 @@
+"""Sums over all steps of a transcript, so that no more than one step is in memory."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc
+
+from tightaudit.canaries.bank import Bank, along
+from tightaudit.canaries.checkup.intervals import of_square, two_sided
+from tightaudit.evidence.checkup import Check
+from tightaudit.support.checks import FloatArray
+
+_MOST_DRAWN = 50_000
+"""Values that are enough to compare a shape."""
+ROUNDING = 1e-6
+"""Of a mean contribution, and as a share of the noise asked for: less is none."""
+_CLEARLY = 4.0
+"""Standard deviations from which a scale is taken for another one than was said."""
+NEVER = 1e-12
+"""A p-value below which something is taken to be so when other checks are made."""
+
+
+@dataclass
+class Totals:
+    """Sums over all steps, so that no more than one step is in memory."""
+
+    times: NDArray[np.int64]
+    """For each canary, the steps in which it was sampled."""
+    again: int
+    """Canaries delivered more than once in a step, over all steps."""
+    expected: float
+    """Participations of one canary that the accountant's rates come to."""
+    sizes: NDArray[np.int64]
+    contributed: NDArray[np.int64]
+    """For each worker, the participations of canaries that contributed."""
+    lengths: FloatArray
+    """For each worker, the sum of what came out in their direction."""
+    length_squares: float
+    length_in: FloatArray
+    """For each tensor, the sum of what came out for canaries that contributed."""
+    asked: float
+    """The variance asked for where canaries contributed, summed."""
+    asked_squares: float
+    """Its squares, summed."""
+    squares: FloatArray
+    """Step by step, the mean square of the noise, in units of what was asked for."""
+    counts: NDArray[np.int64]
+    """Step by step, the number of values that is the mean of."""
+    products: float
+    """Noise of one tensor times noise of the other."""
+    sums: FloatArray
+    """Step by step and tensor by tensor, the sum of the noise, over the root of the number of values."""
+    means: FloatArray
+    """At each entry that never carries a canary, the sum over the steps."""
+    steps: int
+    drawn: FloatArray
+    """Some values of the noise, for their shape."""
+    ties: int
+    """Pairs of equal values in the first step."""
+    first: int
+    """Values in the first step."""
+    alike: FloatArray
+    scale: float = 1.0
+    """What all gradients are multiplied by, if that is not what was said."""
+
+    @classmethod
+    def of(cls, bank: Bank) -> "Totals":
+        design, steps = bank.design, bank.steps
+        never = np.ones(design.entries, dtype=bool)
+        never[: design.n] = ~bank.members if design.coin == "canary" else False
+        found = cls(
+            times=np.zeros(design.n, dtype=np.int64),
+            again=0,
+            expected=0.0,
+            sizes=np.zeros(steps, dtype=np.int64),
+            contributed=np.zeros(design.workers, dtype=np.int64),
+            lengths=np.zeros(design.workers),
+            length_squares=0.0,
+            length_in=np.zeros(design.tensors),
+            asked=0.0,
+            asked_squares=0.0,
+            squares=np.zeros(steps),
+            counts=np.zeros(steps, dtype=np.int64),
+            products=0.0,
+            sums=np.zeros((steps, design.tensors)),
+            means=np.zeros((design.tensors, int(never.sum()))),
+            steps=steps,
+            drawn=np.empty(0),
+            ties=0,
+            first=0,
+            alike=np.zeros((design.workers, design.workers)),
+        )
+        drawn = []
+        each = max(1, _MOST_DRAWN // max(1, steps))
+        for number, step in enumerate(bank.transcript):
+            found.times += step.sampled > 0
+            found.again += int(np.count_nonzero(step.sampled > 1))
+            found.expected += step.rate
+            found.sizes[number] = step.size or np.count_nonzero(step.sampled)
+            inside = np.zeros(design.entries, dtype=bool)
+            inside[: design.n] = (step.sampled > 0) & bank.coins(number)
+            length = along(step.released)[inside]
+            worker = np.broadcast_to(step.worker, design.n)[inside[: design.n]]
+            found.contributed += np.bincount(worker, minlength=design.workers)
+            found.lengths += np.bincount(worker, weights=length, minlength=design.workers)
+            found.length_squares += float(np.sum(length**2))
+            found.length_in += step.released[:, inside].sum(axis=1)
+            found.asked += step.sigma**2 * length.size
+            found.asked_squares += step.sigma**4 * length.size
+            free = step.released[:, ~inside] / step.sigma
+            found.counts[number] = free.size
+            found.squares[number] = np.mean(free**2)
+            found.products += float(free.prod(axis=0).sum()) if design.tensors > 1 else 0.0
+            found.sums[number] = free.sum(axis=1) / math.sqrt(free.shape[1])
+            found.means += step.released[:, never] / step.sigma
+            drawn.append(free.reshape(-1)[:: max(1, free.size // each)])
+            if number == 0:
+                found.first = free.size
+                _, repeats = np.unique(step.released[:, ~inside], return_counts=True)
+                found.ties = int(np.sum(repeats * (repeats - 1) // 2))
+            found.alike += step.alike
+        found.drawn = np.concatenate(drawn)
+        return found
+
+    @property
+    def participations(self) -> int:
+        """Participations of canaries that contributed."""
+        return int(self.contributed.sum())
+
+    @property
+    def length(self) -> float:
+        """What a contribution is on average, in units of what it should be."""
+        return float(self.lengths.sum()) / self.participations
+
+    @property
+    def noise(self) -> float:
+        """The noise in units of what was asked for."""
+        return math.sqrt(float(self.squares @ self.counts) / float(self.counts.sum()))
+
+    @property
+    def correlation(self) -> float:
+        """Of the noise in two tensors."""
+        pairs = float(self.counts.sum()) / max(1, len(self.length_in))
+        return self.products / pairs / self.noise**2 if self.noise > 0 else 0.0
+
+    @property
+    def variance(self) -> float:
+        """Of what comes out for one contribution, summed over all, by the noise that was seen."""
+        return self.noise**2 * (1 + self.correlation) * self.asked
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the mean contribution."""
+        seen_before = self.repeated if self.repetition_p < NEVER else 1.0
+        return max(math.sqrt(max(self.variance, 0.0) * seen_before) / self.participations, ROUNDING)
+
+    @cached_property
+    def repeated(self) -> float:
+        """How many times the mean over the steps varies as much as it should, from entry to entry."""
+        if self.noise <= ROUNDING:
+            return 1.0
+        around = self.means - self.means.mean(axis=1, keepdims=True)
+        return float(np.sum(around**2)) / self._entries / self.steps / self.noise**2
+
+    @property
+    def _entries(self) -> int:
+        """Degrees of freedom of the means."""
+        return self.means.size - len(self.means)
+
+    @cached_property
+    def repetition_p(self) -> float:
+        """The probability that means over the steps vary that much by chance."""
+        return float(chdtrc(self._entries, self._entries * self.repeated)) if self.steps > 1 else 1.0
+
+    @property
+    def independent_values(self) -> float:
+        """How many values of the noise there are, where those that were seen before do not count."""
+        count = float(self.counts.sum())
+        if self.repetition_p < NEVER:
+            count /= self.repeated
+        pairs = float(self.counts.sum()) / max(1, len(self.length_in))
+        if len(self.length_in) > 1 and two_sided(self.correlation * math.sqrt(pairs)) < NEVER:
+            count /= 1 + self.correlation**2
+        return count
+
+    def repetition(self) -> Check:
+        """Noise of entries that never carry a canary, averaged over the steps."""
+        return Check(
+            "noise between steps",
+            "1",
+            f"{self.repeated:.3g}",
+            self.repetition_p,
+            "noise repeats from step to step: its mean varies "
+            f"{self.repeated:.3g} times as much as it should",
+            of_square(self.repeated, self._entries),
+        )
+
+    def in_their_own_scale(self) -> "Totals":
+        """The same, where contributions and noise are both multiplied by something: it hides as much."""
+        if self.participations == 0 or self.length <= 0:
+            return self
+        off = abs(self.length - 1) > _CLEARLY * self.deviation
+        alike = abs(self.noise / self.length - 1) <= _CLEARLY * self.deviation / self.length
+        if not (off and alike):
+            return self
+        scale = self.noise  # known more exactly than the contributions
+        return replace(
+            self,
+            lengths=self.lengths / scale,
+            length_squares=self.length_squares / scale**2,
+            length_in=self.length_in / scale,
+            squares=self.squares / scale**2,
+            products=self.products / scale**2,
+            sums=self.sums / scale,
+            means=self.means / scale,
+            drawn=self.drawn / scale,
+            scale=scale,
+        )
