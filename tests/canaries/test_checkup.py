@@ -185,3 +185,78 @@ def test_a_check_up_is_saved_with_its_run_and_read_again() -> None:
     bad["checks"][0]["p_value"] = "small"
     with pytest.raises(ta.InputError, match="a check-up as tightaudit saves it"):
         Checkup.of_dict(bad, Place("here"))
+
+
+def test_a_rate_that_changes_is_no_fault() -> None:
+    """Each step by its own rate, as the accountant has it."""
+    for seed in range(5):
+        rng, bank = np.random.default_rng(seed), Bank(Design.of(400, seed=seed))
+        bank.records = 1000
+        for number in range(60):
+            rate = 0.1 if number < 30 else 0.3
+            sampled = rng.random(400) < rate
+            released = rng.standard_normal((2, bank.design.entries))
+            released[:, :400] += sampled * bank.members / np.sqrt(2)
+            size = int(sampled.sum()) + int(rng.binomial(600, rate))
+            bank.record(Step(sampled, released, sigma=1.0, rate=rate, accounted=number + 1, size=size))
+        assert check_up(bank, ((1.0, 0.1, 30), (1.0, 0.3, 30)), level=1e-3).faults == ()
+
+
+def test_real_records_that_are_sampled_more_often_are_seen_in_the_batch_sizes() -> None:
+    rng, bank = np.random.default_rng(1), Bank(Design.of(400, seed=1))
+    bank.records = 1000
+    for number in range(60):
+        sampled = rng.random(400) < RATE
+        released = rng.standard_normal((2, bank.design.entries))
+        released[:, :400] += sampled * bank.members / np.sqrt(2)
+        size = int(sampled.sum()) + int(rng.binomial(600, 2 * RATE))
+        bank.record(Step(sampled, released, sigma=1.0, rate=RATE, accounted=number + 1, size=size))
+    (fault,) = check_up(bank, ((1.0, RATE, 60),)).faults
+    assert "records are sampled more often than accounted for" in fault.fault
+
+
+def test_canaries_that_are_never_sampled_test_nothing() -> None:
+    def never(_: Any, _bank: Bank, sampled: Any, noise: Any) -> tuple[Any, Any]:
+        return np.zeros_like(sampled), noise
+
+    faults = [check.fault for check in check_up(transcript(1, never), HISTORY).faults]
+    assert faults == ["no canary was ever sampled: the loader does not deliver them, so nothing is tested"]
+
+
+def test_noise_that_takes_itself_back_is_named() -> None:
+    """Every other step subtracts what the one before has added; each step by itself is as asked for."""
+
+    def taken_back(_: Any, _bank: Bank, sampled: Any, noise: Any) -> tuple[Any, Any]:
+        noise[1::2] = -noise[::2]
+        return sampled, noise
+
+    (fault,) = check_up(transcript(1, taken_back), HISTORY).faults
+    assert fault.fault.startswith("the noise of a step is correlated with that of the step before (-0.5")
+
+
+def test_two_faults_at_once_are_both_named() -> None:
+    def small_and_shared(rng: Any, bank: Bank, sampled: Any, noise: Any) -> tuple[Any, Any]:
+        return sampled, 0.1 * shared(rng, bank, sampled, noise)[1]
+
+    def long_and_repeated(rng: Any, bank: Bank, sampled: Any, noise: Any) -> tuple[Any, Any]:
+        return longer_by(2.0)(rng, bank, *repeated(rng, bank, sampled, noise))
+
+    for mistake, *named in (
+        (small_and_shared, "the noise is 0.1", "coordinates share noise"),
+        (long_and_repeated, "contributions are", "noise repeats"),
+    ):
+        faults = [check.fault for check in check_up(transcript(1, mistake), HISTORY).faults]
+        assert all(any(text in fault for fault in faults) for text in named), faults
+
+
+def test_noise_that_is_cut_off_or_missing_somewhere_is_told_from_low_precision() -> None:
+    def cut_off(_: Any, _bank: Bank, sampled: Any, noise: Any) -> tuple[Any, Any]:
+        return sampled, np.clip(noise, -2, 2)
+
+    def missing(_: Any, _bank: Bank, sampled: Any, noise: Any) -> tuple[Any, Any]:
+        noise[:, :, ::20] = 0
+        return sampled, noise
+
+    for mistake, named in ((cut_off, "the noise is cut off"), (missing, "some coordinates get no noise")):
+        faults = [check.fault for check in check_up(transcript(1, mistake), HISTORY).faults]
+        assert any(named in fault for fault in faults), faults

@@ -22,8 +22,6 @@ def as_history(stretches: Iterable[tuple[float, float, int]]) -> History:
         if joined and joined[-1][:2] == (sigma, rate):
             steps += joined.pop()[2]
         joined.append((float(sigma), float(rate), int(steps)))
-    if not joined:
-        raise InputError("steps", 0, "at least one step of training, written down by the accountant")
     return tuple(joined)
 
 
@@ -52,6 +50,8 @@ def claim_of(history: History) -> DpSgd | DpSgdSchedule:
     >>> str(claim_of(((1.0, 0.1, 25), (0.9, 0.1, 5))))
     'dp-sgd-schedule(factor=1,sigma=[1,0.9],q=[0.1,0.1],steps=[25,5])'
     """
+    if not history:
+        raise InputError("steps", 0, "at least one step of training, written down by the accountant")
     if len(history) == 1:
         return DpSgd(*history[0])
     return DpSgdSchedule(1.0, *zip(*history, strict=True))
@@ -59,4 +59,5 @@ def claim_of(history: History) -> DpSgd | DpSgdSchedule:
 
 def claim_of_participation(history: History, seen: float) -> DpSgdParticipation:
     """What one participation is promised, in steps whose noise a canary sees as `seen`."""
+    claim_of(history)
     return DpSgdParticipation(1.0, seen, *zip(*history, strict=True))

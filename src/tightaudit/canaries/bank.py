@@ -192,7 +192,7 @@ class Bank:
         audited = self._audited_noise()
         scores, members, ids = [], [], []
         for number, step in enumerate(self.transcript):
-            if step.sigma != audited:
+            if _alike(step.sigma) != audited:
                 continue
             took_part = np.flatnonzero(step.sampled)
             scores.append(log_ratio(along(step.released)[took_part], self._noise(step)))
@@ -204,7 +204,8 @@ class Bank:
         """The noise of most participations: with another one their scores would not be comparable."""
         taken: dict[float, int] = {}
         for step in self.transcript:
-            taken[step.sigma] = taken.get(step.sigma, 0) + int(np.count_nonzero(step.sampled))
+            sigma = _alike(step.sigma)
+            taken[sigma] = taken.get(sigma, 0) + int(np.count_nonzero(step.sampled))
         audited = max(taken, key=lambda sigma: taken[sigma])
         if taken[audited] == 0:
             raise InputError("canaries", "none of them was sampled", "a training that samples canaries")
@@ -221,6 +222,7 @@ class Bank:
             "seed": str(self.design.seed),  # of any size, where arrays hold 64 bits
             "coin": self.design.coin,
             "own_sampling": self.design.own_sampling,
+            "first_steps": self.design.first_steps or 0,
             "records": self.records,
             **self.transcript.fields(),
         }
@@ -228,7 +230,7 @@ class Bank:
     def load(self, state: Mapping[str, Any]) -> None:
         """Go on from a state: the same coins, the steps so far."""
         found = Bank.of(state)
-        for name in ("n", "coin", "own_sampling", "tensors", "workers"):
+        for name in ("n", "coin", "own_sampling", "first_steps", "tensors", "workers"):
             saved, attached = getattr(found.design, name), getattr(self.design, name)
             if saved != attached:
                 raise InputError(f"state: {name}", saved, f"{attached}, as attached")
@@ -249,11 +251,17 @@ class Bank:
             coin,
             tensors=tensors,
             own_sampling=bool(state["own_sampling"]),
+            first_steps=int(state["first_steps"]) or None,
             workers=state["alike"].shape[-1],
         )
         found = cls(design, records=int(state["records"]))
         found.transcript = transcript
         return found
+
+
+def _alike(sigma: float) -> float:
+    """The same for noise that differs by rounding only, as that of a part of the clipping norm does."""
+    return float(f"{sigma:.9g}")
 
 
 def along(released: FloatArray) -> FloatArray:

@@ -82,7 +82,8 @@ class BlackBoxCanaries:
 
         Slots are sampled like other records, so that the sampling rate and the number of steps do not depend
         on the coins; a slot whose canary is out adds nothing to the batch it is sampled into. Slots are left
-        out of batches when a `DataLoader` fetches them, Opacus's included.
+        out of batches when a `DataLoader` fetches them. Batches may come out empty: Opacus's loader is made
+        for that, others need batches that are large enough.
         """
         return _Slots(dataset, self.examples, self.members)
 
@@ -102,13 +103,14 @@ class BlackBoxCanaries:
         """
         measure = loss or nn.CrossEntropyLoss(reduction="none")
         device = next((p.device for p in model.parameters()), torch.device("cpu"))
-        training = model.training
+        training = [module for module in model.modules() if module.training]
         model.eval()
         losses = [
             measure(model(inputs.to(device)), labels.to(device)).double().cpu()
             for inputs, labels in DataLoader(self.examples, batch_size=batch_size)
         ]
-        model.train(training)
+        for module in training:
+            module.training = True
         scores = -torch.cat(losses).numpy()
         if scores.shape != (self.n,):
             raise InputError("loss", f"values of shape {scores.shape}", f"one per canary, {self.n}")

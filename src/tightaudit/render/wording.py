@@ -159,9 +159,10 @@ def verdict_sentence(report: Report) -> str:
             f"The test of {claimed} itself does not reject it, at {sure}, {rests} (p = {row.p_value:.3g}), "
             "but the bound is above its ε: the curve does not have the claimed shape."
         )
+    few = "is" if report.run.n == 1 else "are"
     passed = f"The run does not contradict {claimed}, at {sure}, {rests} (p = {row.p_value:.3g})."
     if report.visible.epsilon is None:
-        return f"{passed} It could not have: {canaries_in_words(report)} are too few to show any leak."
+        return f"{passed} It could not have: {canaries_in_words(report)} {few} too few to show any leak."
     return f"{passed} That is no proof of privacy."
 
 

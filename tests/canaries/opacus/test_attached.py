@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -277,3 +278,95 @@ def test_seeds_give_coins_again(kind: Kind) -> None:
     one, two, other = (kind(N, seed=seed).bank.members for seed in (3, 3, 4))
     assert (one == two).all()
     assert not (one == other).all()
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_batches_may_be_empty(kind: Kind, mode: str) -> None:
+    canaries = kind(N, seed=3)
+    training = Training(canaries, mode=mode, per_step=2)
+    training.train(1)
+    assert canaries.steps > 100
+    assert canaries.checkup().faults == ()
+
+
+def test_before_clipping_a_step_may_have_no_canary() -> None:
+    canaries = WhiteBoxCanaries(3, seed=3, insertion="before-clipping")
+    Training(canaries).train(4)
+    assert canaries.steps == 20
+
+
+def test_a_hook_may_look_at_the_optimizer() -> None:
+    training = Training(WhiteBoxCanaries(N, seed=3), attach=False)
+    told = training.optimizer.step_hook
+    training.optimizer.attach_step_hook(lambda o: (told(o), o.param_groups[0]["lr"]))
+    assert training.canaries is not None
+    training.canaries.attach(training.engine, training.optimizer)
+    training.train(1)
+    assert str(training.canaries.claim) == "dp-sgd(sigma=1,q=0.2,steps=5)"
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_batches_that_are_skipped_do_not_count(mode: str) -> None:
+    canaries = RecordCanaries(N, seed=3)
+    training = Training(canaries, mode=mode)
+    for _ in range(12):
+        for number, batch in enumerate(training.loader):
+            training.optimizer.zero_grad()
+            training.backward(*batch)
+            if number % 3:  # as for a loss that is not finite
+                training.optimizer.step()
+    assert canaries.checkup().faults == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_gradient_that_is_scaled_on_its_way_is_a_note(kind: Kind) -> None:
+    canaries = kind(N, seed=3)
+    training = Training(canaries, attach=False)
+    scale_grad = training.optimizer.scale_grad
+
+    def half() -> None:
+        scale_grad()
+        for parameter in training.optimizer.params:
+            parameter.grad *= 0.5
+
+    training.optimizer.scale_grad = half
+    canaries.attach(training.engine, training.optimizer)
+    training.train(12)
+    checkup = canaries.checkup()
+    assert checkup.faults == ()
+    (note,) = checkup.notes
+    assert re.match(r"contributions and noise are both 0\.(49|5)", note.fault)
+
+
+def test_noise_of_zero_is_refused() -> None:
+    with pytest.raises(ta.InputError, match=r"noise_multiplier=0\.0"):
+        Training(WhiteBoxCanaries(N), sigma=0.0)
+
+
+def test_steps_that_nobody_accounts_for_are_told() -> None:
+    canaries = RecordCanaries(N, seed=3)
+    training = Training(canaries)
+    training.optimizer.attach_step_hook(lambda _: None)
+    training.train(1)
+    assert [check.fault for check in canaries.checkup().faults] == ["5 steps were taken and 0 accounted for"]
+    with pytest.raises(ta.InputError, match="written down by the accountant"):
+        canaries.run()
+
+
+def test_a_clipping_norm_that_changes_keeps_all_participations() -> None:
+    canaries = WhiteBoxCanaries(N, seed=3, coin="participation")
+    training = Training(canaries, sigma=0.9, norm=1.3)
+    training.train(1)
+    training.optimizer.max_grad_norm = 1.0
+    training.train(1)
+    run = canaries.run()
+    assert run.n == 10 * N
+    assert "seen=0.9," in str(run.claim)
+
+
+def test_how_many_steps_to_audit_is_part_of_the_state() -> None:
+    canaries = RecordCanaries(N, seed=3, first_steps=3)
+    Training(canaries).train(1)
+    with pytest.raises(ta.InputError, match="first_steps=3: expected None, as attached"):
+        RecordCanaries(N, seed=3).load_state_dict(canaries.state_dict())

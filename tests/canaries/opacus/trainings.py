@@ -29,6 +29,7 @@ class Training:
         reduction: str = "mean",
         accountant: str = "prv",
         attach: bool = True,
+        per_step: int | None = None,
         **options: Any,
     ) -> None:
         torch.manual_seed(5)
@@ -45,7 +46,7 @@ class Training:
         made = self.engine.make_private(
             module=model,
             optimizer=maker(parameters, lr=0.05),
-            data_loader=DataLoader(self.data, batch_size=round(RATE * len(self.data))),
+            data_loader=DataLoader(self.data, batch_size=per_step or round(RATE * len(self.data))),
             criterion=self.criterion,
             noise_multiplier=sigma,
             max_grad_norm=norm if clipping != "per_layer" else [norm] * len(parameters),

@@ -33,7 +33,7 @@ def check_up(bank: Bank, history: History, *, level: float = LEVEL) -> Checkup:
     accounted = total(history)
     checks = [*steps_taken(bank, accounted)]
     if not bank.design.own_sampling:
-        checks += [rate(seen), *participation(seen, bank), once(seen)]
+        checks += [*rate(seen), *participation(seen), once(seen)]
     checks += batch_sizes(seen, bank)
     checks += NoiseChecks(seen.in_their_own_scale(), bank).checks()
     return Checkup(tuple(told(checks, level)), level)

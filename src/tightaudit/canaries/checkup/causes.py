@@ -9,9 +9,12 @@ _LENGTHS = ("contribution",)
 _PREREQUISITES = {
     "records used twice in a step": _LENGTHS,
     "participation, spread": ("batch size, spread",),
-    "noise, step by step": ("contribution, spread", "shape of the noise"),
+    "batch size": ("batch size, spread",),
+    "sampling rate": ("batch size",),
+    "noise, step by step": ("contribution, spread", "shape of the noise", "equal values in a step"),
     "noise between steps": (
-        *_LENGTHS,
+        "noise from step to step",
+        "contribution, spread",
         "noise between tensors",
         "noise between coordinates",
         "shape of the noise",
@@ -20,6 +23,7 @@ _PREREQUISITES = {
         *_LENGTHS,
         "noise, step by step",
         "noise between steps",
+        "noise from step to step",
         "noise between coordinates",
         "shape of the noise",
         "equal values in a step",
@@ -27,10 +31,9 @@ _PREREQUISITES = {
     "noise between coordinates": (
         "scale of gradients",
         *_LENGTHS,
-        "noise",
-        "noise, too much",
         "noise, step by step",
         "noise between tensors",
+        "noise from step to step",
         "shape of the noise",
         "equal values in a step",
     ),
@@ -42,8 +45,9 @@ _PREREQUISITES = {
 def told(checks: list[Check], level: float) -> Iterator[Check]:
     """The checks; one that takes for granted what clearly fails has no say, which only lowers the level."""
     failed = [check for check in checks if check.p_value <= level / len(checks)]
+    causes = [check for check in failed if not any(_explains(other, check) for other in failed)]
     for check in checks:
-        because = next((other.name for other in failed if _explains(other, check)), None)
+        because = next((other.name for other in causes if _explains(other, check)), None)
         yield check if because is None else replace(check, p_value=1.0, explained_by=because)
 
 

@@ -38,6 +38,7 @@ class NoiseChecks:
             return
         yield from self._step_by_step()
         yield self.seen.repetition()
+        yield self.seen.succession()
         if self.bank.design.tensors > 1:
             yield self._between_tensors()
         yield from self._between_workers()
@@ -66,7 +67,7 @@ class NoiseChecks:
         length, deviation = seen.length, seen.deviation
         why = ""
         if tensors > 1 and abs(length - math.sqrt(tensors)) < min(0.05, 4 * deviation):
-            why = ": clipping is per tensor"
+            why = ": clipping is per tensor, or leaves one out"
         z = (length - 1) / deviation
         shown, interval = f"{length:.3g} C", around(length, deviation, " C")
         fault = f"contributions are {length:.3g} C{why}"
@@ -186,15 +187,13 @@ class NoiseChecks:
         )
 
     def _between_coordinates(self) -> Check:
-        sums = self.seen.sums / self.seen.noise
-        ratio = float(np.mean(sums**2))
         return Check(
             "noise between coordinates",
             "1",
-            f"{ratio:.3g}",
-            float(chdtrc(sums.size, sums.size * ratio)),
+            f"{self.seen.shared:.3g}",
+            self.seen.shared_p,
             "coordinates share noise: their sum varies more than independent noise makes it",
-            of_square(ratio, sums.size),
+            of_square(self.seen.shared, self.seen.sums.size),
         )
 
     def _shape(self) -> Check:
@@ -210,5 +209,14 @@ class NoiseChecks:
             f"{expected:.2g}",
             f"{ties:,}",
             float(pdtrc(ties - 1, expected)) if ties else 1.0,
-            f"the noise has too low a precision: {ties:,} pairs of {first:,} values are equal",
+            self._why_equal(),
         )
+
+    def _why_equal(self) -> str:
+        value, times = self.seen.most_equal
+        first, ties = self.seen.first, self.seen.ties
+        if times * (times - 1) // 2 < ties / 3:
+            return f"the noise has too low a precision: {ties:,} pairs of {first:,} values are equal"
+        if value == 0:
+            return f"some coordinates get no noise: {times:,} of {first:,} in the first step"
+        return f"the noise is cut off: {times:,} of {first:,} values are {value:.3g}"

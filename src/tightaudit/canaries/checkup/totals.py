@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from tightaudit.canaries.bank import Bank, along
-from tightaudit.canaries.checkup.intervals import of_square, two_sided
+from tightaudit.canaries.checkup.intervals import around, of_square, two_sided
 from tightaudit.evidence.checkup import Check
 from tightaudit.support.checks import FloatArray
 
@@ -31,8 +31,8 @@ class Totals:
     """For each canary, the steps in which it was sampled."""
     again: int
     """Canaries delivered more than once in a step, over all steps."""
-    expected: float
-    """Participations of one canary that the accountant's rates come to."""
+    rates: FloatArray
+    """Step by step, the sampling rate that the accountant assumes."""
     sizes: NDArray[np.int64]
     contributed: NDArray[np.int64]
     """For each worker, the participations of canaries that contributed."""
@@ -55,11 +55,15 @@ class Totals:
     """Step by step and tensor by tensor, the sum of the noise, over the root of the number of values."""
     means: FloatArray
     """At each entry that never carries a canary, the sum over the steps."""
+    lag: float
+    """Noise of one step times that of the next, at entries that never carry a canary."""
     steps: int
     drawn: FloatArray
     """Some values of the noise, for their shape."""
     ties: int
     """Pairs of equal values in the first step."""
+    most_equal: tuple[float, int]
+    """The value that occurs most often in it, and how often."""
     first: int
     """Values in the first step."""
     alike: FloatArray
@@ -74,7 +78,7 @@ class Totals:
         found = cls(
             times=np.zeros(design.n, dtype=np.int64),
             again=0,
-            expected=0.0,
+            rates=np.zeros(steps),
             sizes=np.zeros(steps, dtype=np.int64),
             contributed=np.zeros(design.workers, dtype=np.int64),
             lengths=np.zeros(design.workers),
@@ -87,18 +91,21 @@ class Totals:
             products=0.0,
             sums=np.zeros((steps, design.tensors)),
             means=np.zeros((design.tensors, int(never.sum()))),
+            lag=0.0,
             steps=steps,
             drawn=np.empty(0),
             ties=0,
+            most_equal=(0.0, 0),
             first=0,
             alike=np.zeros((design.workers, design.workers)),
         )
         drawn = []
+        before = np.zeros_like(found.means)
         each = max(1, _MOST_DRAWN // max(1, steps))
         for number, step in enumerate(bank.transcript):
             found.times += step.sampled > 0
             found.again += int(np.count_nonzero(step.sampled > 1))
-            found.expected += step.rate
+            found.rates[number] = step.rate
             found.sizes[number] = step.size or np.count_nonzero(step.sampled)
             inside = np.zeros(design.entries, dtype=bool)
             inside[: design.n] = (step.sampled > 0) & bank.coins(number)
@@ -115,12 +122,16 @@ class Totals:
             found.squares[number] = np.mean(free**2)
             found.products += float(free.prod(axis=0).sum()) if design.tensors > 1 else 0.0
             found.sums[number] = free.sum(axis=1) / math.sqrt(free.shape[1])
-            found.means += step.released[:, never] / step.sigma
+            own = step.released[:, never] / step.sigma
+            found.means += own
+            found.lag += float(np.sum(own * before))
+            before = own
             drawn.append(free.reshape(-1)[:: max(1, free.size // each)])
             if number == 0:
                 found.first = free.size
-                _, repeats = np.unique(step.released[:, ~inside], return_counts=True)
+                values, repeats = np.unique(step.released[:, ~inside], return_counts=True)
                 found.ties = int(np.sum(repeats * (repeats - 1) // 2))
+                found.most_equal = float(values[np.argmax(repeats)]), int(repeats.max())
             found.alike += step.alike
         found.drawn = np.concatenate(drawn)
         return found
@@ -184,7 +195,35 @@ class Totals:
         pairs = float(self.counts.sum()) / max(1, len(self.length_in))
         if len(self.length_in) > 1 and two_sided(self.correlation * math.sqrt(pairs)) < NEVER:
             count /= 1 + self.correlation**2
-        return count
+        if self.shared_p < NEVER:
+            each = float(self.counts.mean()) / len(self.length_in)
+            shared = min(1.0, (self.shared - 1) / max(1.0, each - 1))
+            count /= 1 + shared**2 * each
+        return max(1.0, count)
+
+    @cached_property
+    def shared(self) -> float:
+        """How many times the sum over coordinates varies as much as that of independent noise."""
+        return float(np.mean(self.sums**2)) / self.noise**2 if self.noise > ROUNDING else 1.0
+
+    @cached_property
+    def shared_p(self) -> float:
+        """The probability that sums over coordinates vary that much by chance."""
+        return float(chdtrc(self.sums.size, self.sums.size * self.shared))
+
+    def succession(self) -> Check:
+        """Noise of a step against that of the step before."""
+        pairs = self.means.size * max(1, self.steps - 1)
+        correlation = self.lag / pairs / self.noise**2
+        return Check(
+            "noise from step to step",
+            "0",
+            f"{correlation:.3g}",
+            two_sided(correlation * math.sqrt(pairs)) if self.steps > 1 else 1.0,
+            f"the noise of a step is correlated with that of the step before ({correlation:.2f}), so that it "
+            "adds up to another size than accounted for",
+            around(correlation, 1 / math.sqrt(pairs)),
+        )
 
     def repetition(self) -> Check:
         """Noise of entries that never carry a canary, averaged over the steps."""
@@ -215,6 +254,7 @@ class Totals:
             squares=self.squares / scale**2,
             products=self.products / scale**2,
             sums=self.sums / scale,
+            lag=self.lag / scale**2,
             means=self.means / scale,
             drawn=self.drawn / scale,
             scale=scale,

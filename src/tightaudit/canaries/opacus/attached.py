@@ -10,7 +10,6 @@ on gradients. The version range in pyproject.toml and tests/canaries/opacus hold
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,13 +24,27 @@ from tightaudit.canaries.checkup import check_up
 from tightaudit.canaries.opacus.workers import common_seed, gathered, workers
 from tightaudit.canaries.transcript import Step
 from tightaudit.claims.base import Claim
+from tightaudit.claims.parts.composed import LARGEST_SIGMA
 from tightaudit.evidence.checkup import Checkup
 from tightaudit.evidence.run import Run
+from tightaudit.support import checks
 from tightaudit.support.checks import FloatArray
 from tightaudit.support.errors import InputError
 
 _MARK = "_tightaudit_canaries"
 _SUPPORTED = "flat, ghost or per-layer clipping; not adaptive clipping"
+
+
+class _Rehearsal:
+    """An optimizer as it is after the first batch, for a hook that tells the accountant of a step."""
+
+    accumulated_iterations = 1
+
+    def __init__(self, optimizer: DPOptimizer) -> None:
+        self._optimizer = optimizer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._optimizer, name)
 
 
 @dataclass(frozen=True)
@@ -53,11 +66,11 @@ class Accountant:
             raise InputError("engine", type(engine).__name__, _SUPPORTED)
         if isinstance(optimizer, AdaClipDPOptimizer):
             raise InputError("optimizer", type(optimizer).__name__, _SUPPORTED)
+        checks.positive("noise_multiplier", optimizer.noise_multiplier, maximum=LARGEST_SIGMA)
         kept = list(engine.accountant.history)
         try:
             if optimizer.step_hook is not None:
-                told = SimpleNamespace(noise_multiplier=optimizer.noise_multiplier, accumulated_iterations=1)
-                optimizer.step_hook(told)
+                optimizer.step_hook(_Rehearsal(optimizer))
             written = list(engine.accountant.history)
         finally:
             engine.accountant.history = kept
@@ -110,7 +123,7 @@ class OpacusCanaries(ABC):
         accountant = Accountant.of(engine, optimizer)
         if getattr(optimizer, _MARK, None) is not None:
             raise InputError("optimizer", "one with canaries in it", "one without; detach them first")
-        if self._accountant is not None:
+        if self._undo:
             raise InputError("canaries", "attached already", "canaries that are not; detach them first")
         if workers() != self.bank.design.workers:
             expected = f"{workers()}, as now: make the canaries after init_process_group"
@@ -137,7 +150,6 @@ class OpacusCanaries(ABC):
         """Leave the optimizer as it was."""
         while self._undo:
             self._undo.pop()()
-        self._accountant = None
 
     @property
     def claim(self) -> Claim:
@@ -208,7 +220,7 @@ class OpacusCanaries(ABC):
         """Replace a method of the optimizer by one that is given the original."""
         optimizer, own = self._optimizer, vars(self._optimizer).get(name)
         original = getattr(optimizer, name)
-        setattr(optimizer, name, lambda *given: method(original, *given))
+        setattr(optimizer, name, lambda *given, **named: method(original, *given, **named))
         self._undo.append(lambda: delattr(optimizer, name) if own is None else setattr(optimizer, name, own))
 
     def _noticing(self, pre_step: Callable[..., Any], *given: Any) -> Any:

@@ -106,6 +106,12 @@ class WhiteBoxCanaries(OpacusCanaries):
             )
             raise InputError("n", self.n, expected)
 
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint: the same coins, the same coordinates, the steps so far."""
+        super().load_state_dict(state)
+        if self._undo:
+            self._places = self._places_in_parameters()
+
     def _prepare(self) -> None:
         optimizer = self._optimizer
         self._places = self._places_in_parameters()
@@ -135,6 +141,7 @@ class WhiteBoxCanaries(OpacusCanaries):
     def _begin_step(self) -> None:
         self._share: FloatArray = np.zeros(self.bank.design.entries)
         self._inserted: FloatArray | None = None
+        self._noised = np.zeros(self.bank.design.entries)
         self._sampled: BoolArray | None = None
         self._examples = 0
 
@@ -176,6 +183,8 @@ class WhiteBoxCanaries(OpacusCanaries):
             elif self._inserted is not None:
                 self._share = held - self._inserted
         add_noise()
+        if self.bank.active:
+            self._noised = self._at_entries(_GRADIENT)
 
     def _add(self, tensor_of: Callable[[Parameter], torch.Tensor], values: FloatArray) -> None:
         for parameter, entries, places in self._places:
@@ -212,14 +221,14 @@ class WhiteBoxCanaries(OpacusCanaries):
 
     def _gradients(self, parameter: Parameter, chosen: NDArray[Any], like: torch.Tensor) -> torch.Tensor:
         """The canaries' gradients at one parameter, a row each: zero but at their coordinates."""
-        rows = torch.zeros((chosen.size, *like.shape[1:]), dtype=like.dtype, device=like.device)
+        rows = torch.zeros((chosen.size, parameter.numel()), dtype=like.dtype, device=like.device)
         for own, entries, places in self._places:
             if own is parameter:
                 _, row, entry = np.intersect1d(chosen, entries, assume_unique=True, return_indices=True)
                 column = places[torch.from_numpy(entry).to(places.device)]
                 length = OVERSIZE * float(self._optimizer.max_grad_norm)
-                rows.view(chosen.size, -1)[torch.from_numpy(row).to(like.device), column] = length
-        return rows
+                rows[torch.from_numpy(row).to(like.device), column] = length
+        return rows.reshape(chosen.size, *like.shape[1:])
 
     def _step(self, scale: float) -> Step:
         if self._inserted is None or self._sampled is None:
@@ -227,13 +236,16 @@ class WhiteBoxCanaries(OpacusCanaries):
             raise InputError("optimizer", "one whose add_noise or clip_and_accumulate was replaced", expected)
         norm = float(self._optimizer.max_grad_norm)
         share = summed(self._share / norm)
-        released = self._at_entries(_GRADIENT) * (scale / norm) - share
+        # Whatever else the gradient is multiplied by on its way, the batch's share is too.
+        seen, noised = self._at_entries(_GRADIENT) * scale, summed(self._noised)
+        factor = float(seen @ noised / (noised @ noised))
+        released = seen / norm - factor * share
         sigma, rate, accounted = self._accounted()
         if self.bank.design.coin == "canary" and not np.isclose(rate, self._rate, rtol=1e-9):
             expected = f"{self._rate:g}, as when the canaries were attached"
             raise InputError("sample_rate", rate, expected)
         # What was inserted is known, so it can be taken out again, as every worker's part of the mean.
-        self._add(_GRADIENT, -summed(self._inserted) / scale)
+        self._add(_GRADIENT, -factor * summed(self._inserted) / scale)
         return Step(
             self._sampled,
             released[None, :],

@@ -6,7 +6,7 @@ gradients per example, clipping, accumulation, noise and scaling are the trainin
 
 import math
 import operator
-from collections.abc import Sized
+from collections.abc import Callable, Sized
 from typing import Any, SupportsIndex, cast
 
 import numpy as np
@@ -28,8 +28,14 @@ TENSORS = 2
 """With two, clipping each tensor by itself shows: contributions are √2 clipping norms long."""
 _REAL = -1
 """The id of a record that is no canary."""
-_LONG = 1e4
+_ROWS = 64
+"""Rows of a tensor of the bank, so that it can be spread over workers."""
+_LONG = 1e6
 """Large enough that the gradient of a canary is longer than any clipping norm."""
+_LONG_ENOUGH = 0.99
+"""Clipping norms that a canary's gradient has to be long."""
+_CONSTANT = 0.5
+"""What a model says of a canary: hardly ever the target itself, where some losses are flat."""
 
 
 class RecordCanaries(OpacusCanaries):
@@ -101,7 +107,15 @@ class RecordCanaries(OpacusCanaries):
             raise InputError("max_grad_norm", f"{shown} for the bank's two tensors", "the same for both")
 
     def _prepare(self) -> None:
-        self._banked.forget()
+        model = self._banked
+        model.forget()
+        model.optimizer = self._optimizer
+        self._instead("zero_grad", self._clear)
+        self._undo.append(lambda: setattr(model, "optimizer", None))
+
+    def _clear(self, zero_grad: Callable[..., None], *given: Any) -> None:
+        self._banked.cleared = True
+        zero_grad(*given)
 
     def _norms(self, optimizer: DPOptimizer) -> list[float]:
         """The clipping norms of the bank's tensors, where each tensor has one of its own."""
@@ -118,13 +132,14 @@ class RecordCanaries(OpacusCanaries):
         unit = math.hypot(*self._norms(optimizer)) or norm
         released = np.stack([self._gradient(weight) for weight in model.weights]) * (scale / unit)
         size, sampled = model.delivered()
-        # Gradients point downhill or uphill by the sign of the loss's slope, the same for all canaries.
-        direction = float(np.sign(summed(np.array([model.direction]))[0])) or 1.0
+        # Gradients point uphill or downhill by the sign of the loss's slope.
+        directions = np.sign(summed(model.directions))
+        released[:, : self.n] *= np.where(directions == 0, 1.0, directions)
         sigma, rate, accounted = self._accounted()
         return Step(
             summed(sampled),
-            direction * released,
-            sigma=sigma * norm / unit,
+            released,
+            sigma=sigma * (norm / unit),
             rate=rate,
             accounted=accounted,
             size=int(summed(np.array([size]))[0]),
@@ -156,13 +171,20 @@ class Banked(nn.Module):
     def __init__(self, model: nn.Module, bank: Bank) -> None:
         super().__init__()
         self.model = model
-        self._none = bank.design.entries
+        # As precise as the model itself: noise in too low a precision is then seen.
+        dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
+        self._columns = math.ceil(bank.design.entries / _ROWS)
         self.first, self.second = (
-            nn.Embedding(self._none + 1, 1, padding_idx=self._none) for _ in range(TENSORS)
+            nn.Linear(self._columns, _ROWS, bias=False, dtype=dtype) for _ in range(TENSORS)
         )
         self._bank = bank
         self._delivered: list[torch.Tensor] = []
-        self.direction = 0.0
+        self.directions = np.zeros(bank.n)
+        """For each canary that contributed since the last step, the sign of the loss's slope."""
+        self.optimizer: DPOptimizer | None = None
+        """The optimizer that is watched."""
+        self.cleared = False
+        """Whether gradients were cleared since the last forward pass."""
 
     @property
     def weights(self) -> list[torch.Tensor]:
@@ -191,26 +213,33 @@ class Banked(nn.Module):
             found = None if ids is None else f"{type(ids).__name__} of shape {tuple(np.shape(ids))}"
             expected = f"the ids that the data set gives, {len(outputs)} here: model(inputs, ids=ids)"
             raise InputError("ids", found, expected)
-        bank = self._bank
-        self._delivered.append(ids.detach().cpu())
-        canary = ids >= 0
+        self._note(ids)
+        bank, canary = self._bank, ids >= 0
         contributes = torch.zeros_like(canary)
         if bank.active:
             coins = torch.from_numpy(bank.coins(bank.steps)).to(ids.device)
             contributes = canary & coins[ids.clamp(min=0)]
-        rows = torch.where(contributes, ids, torch.full_like(ids, self._none))
-        entry = (self.first(rows) + self.second(rows)).reshape(-1)
-        pull = (entry - entry.detach()) * _LONG * contributes
+        with torch.autocast(outputs.device.type, enabled=False):  # slopes this steep overflow half precision
+            place = torch.where(contributes, ids, 0)
+            column = torch.zeros(len(ids), self._columns, dtype=self.first.weight.dtype, device=ids.device)
+            column[contributes, place[contributes] % self._columns] = 1
+            rows = self.first(column) + self.second(column)
+            entry = rows.gather(1, (place // self._columns)[:, None]).reshape(-1)
+            pull = (entry - entry.detach()) * _LONG
         if pull.requires_grad:
-            pull.register_hook(lambda slope: self._see_direction(slope[contributes]))
+            pull.register_hook(lambda slope: self._see_slope(ids[contributes], slope[contributes], len(ids)))
         shape = (-1, *(1 for _ in outputs.shape[1:]))
-        kept = torch.where(canary.reshape(shape), torch.zeros_like(outputs), outputs)
-        if outputs.ndim == 1:
-            return kept + pull
-        # One output of several: the slopes of all of them may cancel.
-        first = torch.zeros(outputs.shape[-1], dtype=outputs.dtype, device=outputs.device)
-        first[0] = 1
-        return kept + pull.to(outputs.dtype).reshape(shape) * first
+        kept = torch.where(canary.reshape(shape), torch.full_like(outputs, _CONSTANT), outputs)
+        return kept + pull.to(outputs.dtype).reshape(shape) * _weights_of(outputs)
+
+    def _note(self, ids: torch.Tensor) -> None:
+        """Remember who was delivered; what came before gradients were cleared is of no consequence."""
+        if self.optimizer is None:
+            return
+        if self.cleared and not self.optimizer._is_last_step_skipped:
+            self.forget()
+        self.cleared = False
+        self._delivered.append(ids.detach().cpu())
 
     def delivered(self) -> tuple[int, NDArray[Any]]:
         """How many records were delivered since the last step, and how often each slot was among them."""
@@ -220,14 +249,33 @@ class Banked(nn.Module):
     def forget(self) -> None:
         """Begin the next step."""
         self._delivered.clear()
+        self.directions[:] = 0
 
-    def _see_direction(self, slope: torch.Tensor) -> None:
-        if not slope.numel():
+    def _see_slope(self, ids: torch.Tensor, slope: torch.Tensor, size: int) -> None:
+        found = slope.detach().double().cpu().numpy()
+        self.directions[ids.cpu().numpy()] = np.sign(found)
+        if self.optimizer is None or not found.size:
             return
-        self.direction = float(torch.sign(slope.sum()))
-        if self.direction == 0:
-            expected = "one that depends on the first output of every record"
-            raise InputError("loss", "flat at the canaries", expected)
+        mean = self.optimizer.loss_reduction == "mean"
+        length = _LONG * math.sqrt(TENSORS) * float(np.abs(found).min()) * (size if mean else 1)
+        if length < _LONG_ENOUGH * float(self.optimizer.max_grad_norm):
+            expected = (
+                "one that slopes at the canaries, which are copies of the first record with constant "
+                "outputs: put another record first"
+            )
+            raise InputError("loss", f"one so flat that a gradient is {length:.3g} long", expected)
+
+
+def _weights_of(outputs: torch.Tensor) -> torch.Tensor:
+    """A direction in the outputs of a record, along which the slopes of no usual loss cancel."""
+    direction = torch.ones((), dtype=outputs.dtype, device=outputs.device)
+    for place, size in enumerate(outputs.shape[1:], start=1):
+        if size > 1:
+            drawn = torch.randn(size, generator=torch.Generator().manual_seed(place))
+            shape = [1] * outputs.ndim
+            shape[place] = size
+            direction = direction * drawn.to(outputs.device, outputs.dtype).reshape(shape)
+    return direction
 
 
 class _Slots(Dataset[Any]):
