@@ -36,7 +36,7 @@ from tightaudit.paper.trainings.training import Recipe, train
 
 EPSILON, DELTA = 8.0, 1e-5
 SLOTS, STEPS, EARLY, RATE = 5000, 200, 40, 0.1
-SEEDS, HONEST, SIMULATED, PAIRS, ACCURACIES = 20, 1000, 50, 9, 40
+SEEDS, HONEST, SIMULATED, PAIRS, ACCURACIES = 20, 600, 50, 9, 40
 
 
 def first(bank: Bank, steps: int) -> Bank:

@@ -131,6 +131,17 @@ def test_honest_trainings_are_not_faulted(coin: Coin) -> None:
     assert LEVEL == 0.01
 
 
+def test_the_spread_of_contributions_is_compared_with_an_estimate() -> None:
+    """At rate 1 half of the values are contributions: p-values of honest trainings are uniform even there."""
+    times, level = 400, 0.05
+    found = []
+    for seed in range(times):
+        checks = check_up(transcript(seed, n=60, steps=5, rate=1.0), ((SIGMA, 1.0, 5),)).checks
+        found.append(next(check.p_value for check in checks if check.name == "contribution, spread"))
+    below = sum(p <= level for p in found)
+    assert binomtest(below, times, level, alternative="greater").pvalue > 1e-3
+
+
 @pytest.mark.parametrize(("steps", "n", "rate"), [(1, 50, 0.5), (3, 40, 0.02), (25, 3, 0.9), (30, 60, 1.0)])
 def test_small_and_extreme_trainings_are_checked_too(steps: int, n: int, rate: float) -> None:
     for seed in range(20):

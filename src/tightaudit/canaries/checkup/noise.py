@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import chdtr, chdtrc, ndtr, pdtrc
+from scipy.special import chdtr, chdtrc, fdtrc, ndtr, pdtrc
 from scipy.stats import kstest
 
 from tightaudit.canaries.bank import Bank
@@ -99,7 +99,8 @@ class NoiseChecks:
                 "contribution, spread",
                 "1",
                 f"{ratio:.3g}",
-                float(chdtrc(degrees, degrees * ratio)),
+                # The noise that it is compared with is an estimate too, from that many values.
+                float(fdtrc(degrees, self._count / tensors, ratio)),
                 "what a record contributes depends on others: records are not clipped one by one",
                 of_square(ratio, degrees),
             )
