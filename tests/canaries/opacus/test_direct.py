@@ -10,6 +10,7 @@ from tests.canaries.opacus.trainings import Training
 from torch.utils.data import DataLoader
 
 import tightaudit as ta
+from tightaudit.canaries.bank import Coin
 from tightaudit.canaries.opacus import WhiteBoxCanaries
 from tightaudit.canaries.opacus.direct import Insertion
 
@@ -130,3 +131,11 @@ def test_a_rate_that_changes_is_refused_at_once() -> None:
     training.optimizer.attach_step_hook(hook)
     with pytest.raises(ta.InputError, match=r"sample_rate=0\.5: expected 0\.2"):
         training.train(1)
+
+
+@pytest.mark.parametrize("coin", ["canary", "participation"])
+def test_ghost_clipping_has_no_batch_sizes_to_check(coin: Coin) -> None:
+    training = Training(WhiteBoxCanaries(120, seed=3, coin=coin), mode="ghost")
+    training.train(8)
+    names = [check.name for check in canaries_of(training).checkup().checks]
+    assert not any(name.startswith("batch size") for name in names)

@@ -106,7 +106,8 @@ class Totals:
             found.times += step.sampled > 0
             found.again += int(np.count_nonzero(step.sampled > 1))
             found.rates[number] = step.rate
-            found.sizes[number] = step.size or np.count_nonzero(step.sampled)
+            # Canaries with coins of their own say nothing about the size of a batch.
+            found.sizes[number] = step.size or (0 if design.own_sampling else np.count_nonzero(step.sampled))
             inside = np.zeros(design.entries, dtype=bool)
             inside[: design.n] = (step.sampled > 0) & bank.coins(number)
             length = along(step.released)[inside]
