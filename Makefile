@@ -30,7 +30,7 @@ monte-carlo: $(VENV)/.dev
 	TIGHTAUDIT_DRAWS=1000000 $(VENV)/bin/python -m pytest --quiet tests/methods/test_rank_weighted.py -k simulated
 
 pictures: $(VENV)/.dev
-	$(VENV)/bin/python benchmarks/pictures.py docs
+	PYTHONPATH=. $(VENV)/bin/python benchmarks/pictures.py docs
 
 bench: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(VENV)/bin/python benchmarks/core.py

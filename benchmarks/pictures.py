@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import jax_trainings
 import peers
 import plans
 import tightness
@@ -37,7 +38,7 @@ def _value(cell: str) -> float | str:
 def main() -> None:
     folder = Path(sys.argv[1])
     draw_paper(folder / "paper")
-    for drawn in (peers, tightness, validity, plans):
+    for drawn in (peers, tightness, validity, plans, jax_trainings):
         drawn.draw(folder)
 
 

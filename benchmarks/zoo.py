@@ -1,6 +1,6 @@
 """The zoo: every mistake in a real training, and what audit and check-up say of it.
 
-    PYTHONPATH=. python benchmarks/zoo.py docs
+    PYTHONPATH=. python benchmarks/zoo.py docs [opacus workers jax]
 
 Writes the tables in `zoo.md`, in a few minutes.
 """
@@ -10,12 +10,14 @@ from __future__ import annotations
 import sys
 import tempfile
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
 from pages import put_table
 from tests.canaries.opacus.test_records import BETWEEN_WORKERS, HARMLESS, run_workers
+from tests.zoo.jax_mistakes import JAX_ZOO, JaxMistake
 from tests.zoo.mistakes import ZOO, Training, ZooMistake
 
 import tightaudit as ta
@@ -61,7 +63,7 @@ def row(mistake: ZooMistake) -> str:
     return f"| {mistake.name}{source} | {' | '.join(cells)} |"
 
 
-def row_of_workers(mistake: str, source: str) -> str:
+def row_of_workers(mistake: str, _: str, source: str) -> str:
     """One line of the table, from a training in two processes."""
     with tempfile.TemporaryDirectory() as folder:
         found: dict[str, Any] = run_workers(Path(folder), "records", "flat", mistake)[0]
@@ -72,21 +74,45 @@ def row_of_workers(mistake: str, source: str) -> str:
     return f"| {mistake}{f' ({source})' if source else ''} | {' | '.join(cells)} |"
 
 
-def main(folder: Path) -> None:
+def row_of_jax(mistake: JaxMistake) -> str:
+    """One line of the table, from a training with JAX-Privacy."""
+    training = mistake.training(2)
+    run = training.canaries.run(training.run())
+    report = ta.audit(run, delta=DELTA)
+    assert run.checkup is not None
+    assert report.claim_row is not None
+    assert report.claim_row.p_value is not None
+    cells = [
+        said(*([check.fault for check in found] for found in (run.checkup.faults, run.checkup.notes))),
+        verdict(report.violated, report.epsilon, report.claim_row.p_value),
+    ]
+    return f"| {mistake.name}{f' ({mistake.source})' if mistake.source else ''} | {' | '.join(cells)} |"
+
+
+def write(folder: Path, heading: str, columns: int, rows: Iterable[str]) -> None:
+    """Fill in one of the tables."""
+    lines = [f"| {heading} | {' | '.join(HEADINGS[:columns])} |", "| --- " * (columns + 1) + "|"]
+    for line in rows:
+        lines.append(line)
+        print(line, flush=True)
+    put_table(folder / "zoo.md", lines)
+
+
+def main() -> None:
     """Train with each mistake and fill in the tables."""
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    lines = [f"| mistake | {' | '.join(HEADINGS)} |", "| --- " * 4 + "|"]
-    for mistake in ZOO:
-        lines.append(row(mistake))
-        print(lines[-1], flush=True)
-    put_table(folder / "zoo.md", lines)
-    lines = [f"| mistake between two workers | {' | '.join(HEADINGS[:2])} |", "| --- " * 3 + "|"]
-    for name, _, source in (("none", "", ""), *BETWEEN_WORKERS, *HARMLESS):
-        lines.append(row_of_workers(name, source))
-        print(lines[-1], flush=True)
-    put_table(folder / "zoo.md", lines)
+    folder, only = Path(sys.argv[1]), sys.argv[2:]
+    workers = (("none", "", ""), *BETWEEN_WORKERS, *HARMLESS)
+    tables: dict[str, tuple[str, int, Iterable[str]]] = {
+        "opacus": ("mistake", 3, map(row, ZOO)),
+        "workers": ("mistake between two workers", 2, (row_of_workers(*each) for each in workers)),
+        "jax": ("mistake, JAX-Privacy", 2, map(row_of_jax, JAX_ZOO)),
+    }
+    for name, (heading, columns, rows) in tables.items():
+        if not only or name in only:
+            write(folder, heading, columns, rows)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

@@ -37,8 +37,9 @@ NAVIGATION = {
         "in-your-tests": "Audit a mechanism in your tests",
         "dpsgd": "Audit DP-SGD with Opacus",
         "records": "Audit the whole pipeline: canaries as records",
+        "jax": "Audit a training with JAX-Privacy",
         "zoo": "A zoo of real mistakes",
-        "any-scores": "Audit from JAX-Privacy or any scores",
+        "any-scores": "Audit from any scores",
         "plan": "Plan: how many canaries",
     },
     "What to trust": {
@@ -58,6 +59,7 @@ NAVIGATION = {
         "api": "API",
         "audit-json": "JSON of an audit",
         "any-dependence": "Proof: any dependence",
+        "correlated-noise": "Derivation: correlated noise",
         "rank-weighted": "Proof: rank-weighted",
     },
 }

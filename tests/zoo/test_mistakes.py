@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.zoo.mistakes import ZOO, Training, ZooMistake
 
+import tightaudit as ta
+from tightaudit.paper.trainings.mistakes import same_noise_every_step
+
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -19,3 +22,14 @@ def test_the_fault_is_named(mistake: ZooMistake) -> None:
     else:
         found = [check.fault for check in (checkup.notes if mistake.noted else checkup.faults)]
         assert any(mistake.named in fault for fault in found), found
+
+
+def test_noise_that_repeats_is_taken_out_of_the_scores() -> None:
+    """It hides nothing from someone who sees several steps, whatever the sign of the loss's slope."""
+    training = Training(seed=1)
+    same_noise_every_step(training)
+    training.run()
+    report = ta.audit(training.canaries.run(), delta=1e-5)
+    assert report.violated
+    assert report.epsilon is not None
+    assert report.epsilon > 30

@@ -1,14 +1,29 @@
-"""What the accountant has written down, as a claim: stretches of steps that are alike."""
+"""What the accountant has written down, as a claim: stretches of steps alike, or all steps at once."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from tightaudit.claims.base import Claim
 from tightaudit.claims.dp_sgd import DpSgd
 from tightaudit.claims.dp_sgd_participation import DpSgdParticipation
 from tightaudit.claims.dp_sgd_schedule import DpSgdSchedule
+from tightaudit.claims.gaussian import Gaussian
 from tightaudit.claims.parts.accounting import Stretch
 from tightaudit.support.errors import InputError
 
 History = tuple[Stretch, ...]
+
+
+@dataclass(frozen=True)
+class Together:
+    """All steps as one Gaussian mechanism, as accountants see noise that is correlated between steps."""
+
+    sigma: float
+    """The noise over the sensitivity of all steps together."""
+    steps: int
+
+
+Accounted = History | Together
 
 
 def as_history(stretches: Iterable[tuple[float, float, int]]) -> History:
@@ -25,9 +40,11 @@ def as_history(stretches: Iterable[tuple[float, float, int]]) -> History:
     return tuple(joined)
 
 
-def total(history: Iterable[Stretch]) -> int:
+def total(accounted: Accounted) -> int:
     """The number of steps."""
-    return sum(steps for _, _, steps in history)
+    if isinstance(accounted, Together):
+        return accounted.steps
+    return sum(steps for _, _, steps in accounted)
 
 
 def first(history: History, steps: int) -> History:
@@ -44,12 +61,17 @@ def first(history: History, steps: int) -> History:
     return as_history(kept)
 
 
-def claim_of(history: History) -> DpSgd | DpSgdSchedule:
-    """What a record in all of these steps is promised.
+def claim_of(accounted: Accounted, steps: int) -> Claim:
+    """What a record is promised in the first steps; of steps that count together, in all of them.
 
-    >>> str(claim_of(((1.0, 0.1, 25), (0.9, 0.1, 5))))
+    >>> str(claim_of(((1.0, 0.1, 25), (0.9, 0.1, 5)), 30))
     'dp-sgd-schedule(factor=1,sigma=[1,0.9],q=[0.1,0.1],steps=[25,5])'
+    >>> claim_of(Together(2.0, 30), 30)
+    Gaussian(mu=0.5)
     """
+    if isinstance(accounted, Together):
+        return Gaussian(1 / accounted.sigma)
+    history = first(accounted, steps)
     if not history:
         raise InputError("steps", 0, "at least one step of training, written down by the accountant")
     if len(history) == 1:
@@ -59,5 +81,5 @@ def claim_of(history: History) -> DpSgd | DpSgdSchedule:
 
 def claim_of_participation(history: History, seen: float) -> DpSgdParticipation:
     """What one participation is promised, in steps whose noise a canary sees as `seen`."""
-    claim_of(history)
+    claim_of(history, total(history))
     return DpSgdParticipation(1.0, seen, *zip(*history, strict=True))

@@ -5,13 +5,15 @@ which it is sampled. Either it is in or out for the whole training by one secret
 at each participation. Control entries belong to no canary: they show the noise of each step.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from tightaudit.canaries.accounted import History, claim_of, claim_of_participation, first
+from tightaudit.canaries.accounted import Accounted, Together, claim_of, claim_of_participation
+from tightaudit.canaries.correlated import as_strategy, matched, through, whitening, worth_keeping
+from tightaudit.canaries.participation import Participation, Pattern, Sampled, as_text, of_text, turns
 from tightaudit.canaries.scores import Seen, as_score, log_ratio
 from tightaudit.canaries.transcript import Step, Transcript
 from tightaudit.claims.base import Claim
@@ -24,11 +26,11 @@ from tightaudit.support.errors import InputError
 Coin = Literal["canary", "participation"]
 """What a coin is flipped for."""
 
-FORMAT = "tightaudit.bank/2"
+FORMAT = "tightaudit.bank/3"
 _CONTROLS, _CONTROL_SHARE = 200, 10
 _LEAST_NOISE = 1e-3
 """As a share of the noise asked for: less counts as none."""
-_SAMPLING_STREAM, _PARTICIPATION_STREAM = 102, 104
+_SAMPLING_STREAM, _PARTICIPATION_STREAM, _TURN_STREAM = 102, 104, 105
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Design:
     first_steps: int | None = None
     """The steps to audit, from the first; None for all."""
     workers: int = 1
+    participation: Participation = field(default_factory=Sampled)
+    """In which steps records take part, as the accountant assumes."""
 
     @classmethod
     def of(
@@ -96,10 +100,16 @@ class Bank:
     design: Design
     records: int = 0
     """Records in the data set, real ones and canaries; 0 if that is not known."""
+    strategy: FloatArray | None = None
+    """How the noise of steps is correlated; None if it is not."""
+    unseen: int = 0
+    """Steps that were taken after those in the transcript."""
     transcript: Transcript = field(init=False)
 
     def __post_init__(self) -> None:
         design = self.design
+        if self.strategy is not None:
+            self.strategy = as_strategy(self.strategy)
         self.members = draw_coins(design.n, seed=design.seed).members
         self.transcript = Transcript(
             design.n, design.tensors, design.entries, shares=design.own_sampling, workers=design.workers
@@ -135,28 +145,36 @@ class Bank:
             return np.ones(self.n, dtype=bool)
         return stream(self.design.seed, _SAMPLING_STREAM, step).random(self.n) < rate
 
+    @property
+    def never(self) -> BoolArray:
+        """The entries that carry no canary in any step."""
+        found = np.ones(self.design.entries, dtype=bool)
+        found[: self.n] = ~self.members if self.design.coin == "canary" else False
+        return found
+
     def record(self, step: Step) -> None:
         """Keep one more step."""
+        if self.strategy is not None and self.steps == len(self.strategy):
+            raise InputError("steps", self.steps + 1, f"at most {self.steps}, as the strategy is made for")
         self.transcript.append(step)
 
-    def claim(self, history: History) -> Claim:
-        """What the accountant's history promises to what the coins were flipped for."""
+    def claim(self, accounted: Accounted) -> Claim:
+        """What the accountant promises to what the coins were flipped for."""
         if self.steps == 0:
             raise InputError("steps", 0, "at least one step of training")
-        if self.design.coin == "participation":
-            return claim_of_participation(history, self._audited_noise())
-        last = max(step.accounted for step in self.transcript)
-        return claim_of(first(history, last))
+        if self.design.coin == "participation" and not isinstance(accounted, Together):
+            return claim_of_participation(accounted, self._audited_noise())
+        return claim_of(accounted, max(step.accounted for step in self.transcript))
 
-    def run(self, history: History, *, score: str, why: str, source: str) -> Run:
+    def run(self, accounted: Accounted, *, score: str, why: str, source: str) -> Run:
         """Scores and secret bits of the steps so far, about the claim that the accountant makes."""
-        claim = self.claim(history)
+        claim = self.claim(accounted)
         if self.design.coin == "participation":
             scores, members, ids = self._participations(score)
             threshold: float | None = 0.0
         else:
-            members, ids, threshold = self.members, np.arange(self.n), as_score(score).threshold
-            scores = self.scores(score)
+            ids, threshold = self._telling(), as_score(score).threshold
+            members, scores = self.members[ids], self.scores(score)[ids]
         return Run(
             scores=scores,
             members=members,
@@ -174,16 +192,50 @@ class Bank:
         """A score per canary, from the steps so far."""
         chosen = as_score(score)
         totals = {name: np.zeros(self.n) for name in chosen.totals}
-        for step in self.transcript:
-            seen = Seen(
-                along(step.released)[: self.n],
-                np.broadcast_to(step.share, self.design.entries)[: self.n],
-                step.rate,
-                self._noise(step),
-            )
+        for seen in self._seen():
             for name, added in chosen.totals.items():
                 totals[name] += added(seen)
         return chosen.value(totals, self.steps)
+
+    def _seen(self) -> Iterator[Seen]:
+        """What each step shows of every canary, with noise that is independent of that of other steps."""
+        transcript, participation = self.transcript, self.design.participation
+        turn: Any = 0
+        left: Any = np.ones((self.steps, 1))
+        if isinstance(participation, Pattern):
+            left = transcript.took_part().astype(np.float64)
+        white = whitening(transcript, self.strategy, self.n)
+        if white is not None:
+            if isinstance(participation, Pattern):
+                transcript, left = through(transcript, white), white @ left
+            else:
+                transcript = through(transcript, matched(white))
+        cycle = participation.cycle if isinstance(participation, Sampled) else 1
+        if cycle > 1:
+            turn = turns(transcript.took_part(), cycle, stream(self.design.seed, _TURN_STREAM))
+        for number, step in enumerate(transcript):
+            rate = 1.0 if isinstance(participation, Pattern) else step.rate
+            yield Seen(
+                along(step.released)[: self.n],
+                np.broadcast_to(step.share, self.design.entries)[: self.n],
+                rate if cycle == 1 else np.where(turn == number % cycle, rate, 0.0),
+                self._noise(step),
+                left[number],
+            )
+
+    def left_by(self, contributed: BoolArray) -> FloatArray:
+        """What contributions, steps × canaries, leave in each step, seen through the strategy."""
+        if self.strategy is None:
+            return contributed.astype(np.float64)
+        return self.strategy[: self.steps, : self.steps] @ contributed
+
+    def _telling(self) -> Any:
+        """The canaries to audit: of those that take part in known steps, the ones with the worst pattern."""
+        if not isinstance(self.design.participation, Pattern):
+            return np.arange(self.n)
+        left = self.left_by(self.transcript.took_part())
+        sigma = np.array([[step.sigma] for step in self.transcript])
+        return np.array(list(worth_keeping(np.sqrt(np.sum((left / sigma) ** 2, axis=0)))))
 
     def _participations(self, score: str) -> tuple[FloatArray, BoolArray, Any]:
         """Scores, coins and ids of all participations in steps with the noise that is audited."""
@@ -224,13 +276,16 @@ class Bank:
             "own_sampling": self.design.own_sampling,
             "first_steps": self.design.first_steps or 0,
             "records": self.records,
+            "unseen": self.unseen,
+            "participation": as_text(self.design.participation),
+            "strategy": np.empty((0, 0)) if self.strategy is None else self.strategy,
             **self.transcript.fields(),
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Go on from a state: the same coins, the steps so far."""
         found = Bank.of(state)
-        for name in ("n", "coin", "own_sampling", "first_steps", "tensors", "workers"):
+        for name in ("n", "coin", "own_sampling", "first_steps", "tensors", "workers", "participation"):
             saved, attached = getattr(found.design, name), getattr(self.design, name)
             if saved != attached:
                 raise InputError(f"state: {name}", saved, f"{attached}, as attached")
@@ -253,8 +308,15 @@ class Bank:
             own_sampling=bool(state["own_sampling"]),
             first_steps=int(state["first_steps"]) or None,
             workers=state["alike"].shape[-1],
+            participation=of_text(str(state["participation"])),
         )
-        found = cls(design, records=int(state["records"]))
+        strategy = np.asarray(state["strategy"])
+        found = cls(
+            design,
+            records=int(state["records"]),
+            strategy=strategy if strategy.size else None,
+            unseen=int(state["unseen"]),
+        )
         found.transcript = transcript
         return found
 

@@ -18,13 +18,15 @@ class Seen:
     """What one step released for each canary, in units of what a canary contributes."""
 
     own: FloatArray
-    """The canary, if it contributed, and noise."""
+    """What a contribution leaves, if there was one, and noise."""
     share: FloatArray
     """The part of what was released that is the real batch's, where canaries share its coordinates."""
-    rate: float
+    rate: FloatArray | float
     """How often an included canary is sampled."""
     noise: float
     """The noise of the step, as its controls show it."""
+    left: FloatArray | float = 1.0
+    """What contributions leave of each canary; with correlated noise, those of earlier steps do too."""
 
 
 @dataclass(frozen=True)
@@ -40,23 +42,23 @@ class Score:
     """The score above which a canary is guessed to be in, where one is known in advance."""
 
 
-def log_ratio(own: FloatArray, noise: float) -> FloatArray:
-    """The privacy loss of what was released for a canary that is known to be sampled: (x-1/2)/σ².
+def log_ratio(own: FloatArray, noise: float, left: FloatArray | float = 1.0) -> FloatArray:
+    """The privacy loss of what was released for a canary that is known to be sampled: (x-e/2)·e/σ².
 
     >>> log_ratio(np.array([1.5]), 2.0)
     array([0.25])
     """
-    return np.asarray((own - 0.5) / noise**2)
+    return np.asarray((own - left / 2) * left / noise**2)
 
 
-def log_likelihood_ratio(log_ratio: FloatArray, rate: float) -> FloatArray:
+def log_likelihood_ratio(log_ratio: FloatArray, rate: FloatArray | float) -> FloatArray:
     """ln(1-q+q·e^log_ratio): the privacy loss of one step at sampling rate q, without overflow.
 
-    >>> log_likelihood_ratio(np.array([0.0, 2000.0]), 1.0)
-    array([   0., 2000.])
+    >>> log_likelihood_ratio(np.array([0.0, 2000.0, 3.0]), np.array([1.0, 1.0, 0.0]))
+    array([   0., 2000.,    0.])
     """
-    unsampled = np.log1p(-rate) if rate < 1 else -np.inf
-    return np.asarray(np.logaddexp(unsampled, np.log(rate) + log_ratio))
+    with np.errstate(divide="ignore"):  # ln 0 is what it should be
+        return np.asarray(np.logaddexp(np.log1p(-np.asarray(rate)), np.log(rate) + log_ratio))
 
 
 SCORES = {
@@ -65,7 +67,7 @@ SCORES = {
         # The best there is: Σ ln(1-q+q·e^((x-1/2)/σ²)), σ the noise of each step by itself.
         Score(
             "log-likelihood-ratio",
-            {"likelihood": lambda s: log_likelihood_ratio(log_ratio(s.own, s.noise), s.rate)},
+            {"likelihood": lambda s: log_likelihood_ratio(log_ratio(s.own, s.noise, s.left), s.rate)},
             lambda totals, _: totals["likelihood"],
             threshold=0.0,
         ),

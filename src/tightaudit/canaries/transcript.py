@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tightaudit.support.checks import FloatArray
+from tightaudit.support.checks import BoolArray, FloatArray
 from tightaudit.support.errors import InputError
 
 LARGEST_IN_MEMORY = 256 * 2**20
@@ -93,9 +93,12 @@ class Transcript:
 
     def fields(self) -> dict[str, NDArray[Any]]:
         """All steps, an array for each field with the steps first."""
-        self._file.seek(0)
-        rows = np.frombuffer(self._file.read(), self._row, count=self._steps) if self._steps else self._none
+        rows = self._rows()
         return {name: rows[name].copy() for name in self._row.names or ()}
+
+    def took_part(self) -> BoolArray:
+        """Steps × slots: who was sampled."""
+        return np.asarray(self._rows()["sampled"] > 0)
 
     @classmethod
     def of(cls, fields: Mapping[str, NDArray[Any]]) -> "Transcript":
@@ -114,6 +117,10 @@ class Transcript:
     def __reduce__(self) -> tuple[Any, ...]:
         # A model that is copied brings its canaries along, and an open file cannot be copied.
         return Transcript.of, (self.fields(),)
+
+    def _rows(self) -> NDArray[Any]:
+        self._file.seek(0)
+        return np.frombuffer(self._file.read(), self._row, count=self._steps) if self._steps else self._none
 
     def _write(self, row: NDArray[Any]) -> None:
         self._file.seek(self._steps * self._row.itemsize)

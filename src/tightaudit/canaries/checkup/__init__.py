@@ -5,16 +5,16 @@ p-value if all is well. Noise is measured in units of what was asked for in its 
 not matter.
 """
 
-from tightaudit.canaries.accounted import History, total
+from tightaudit.canaries.accounted import Accounted, total
 from tightaudit.canaries.bank import Bank
 from tightaudit.canaries.checkup.causes import told
 from tightaudit.canaries.checkup.noise import NoiseChecks
-from tightaudit.canaries.checkup.sampling import batch_sizes, once, participation, rate, steps_taken
+from tightaudit.canaries.checkup.sampling import sampling_checks, steps_taken
 from tightaudit.canaries.checkup.totals import Totals
 from tightaudit.evidence.checkup import LEVEL, Checkup
 
 
-def check_up(bank: Bank, history: History, *, level: float = LEVEL) -> Checkup:
+def check_up(bank: Bank, accounted: Accounted, *, level: float = LEVEL) -> Checkup:
     """The check-up of what a bank has seen, against what the accountant has written down.
 
     >>> import numpy as np
@@ -30,10 +30,6 @@ def check_up(bank: Bank, history: History, *, level: float = LEVEL) -> Checkup:
     ['the noise is 0.496 of what was asked for']
     """
     seen = Totals.of(bank)
-    accounted = total(history)
-    checks = [*steps_taken(bank, accounted)]
-    if not bank.design.own_sampling:
-        checks += [*rate(seen), *participation(seen), once(seen)]
-    checks += batch_sizes(seen, bank)
+    checks = [*steps_taken(bank, total(accounted)), *sampling_checks(seen, bank)]
     checks += NoiseChecks(seen.in_their_own_scale(), bank).checks()
     return Checkup(tuple(told(checks, level)), level)

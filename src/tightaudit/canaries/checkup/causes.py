@@ -13,9 +13,21 @@ _PREREQUISITES = {
     "sampling rate": ("batch size",),
     "noise, step by step": ("contribution, spread", "shape of the noise", "equal values in a step"),
     "noise between steps": (
+        "noise, step by step",
+        "noise, too much",
         "noise from step to step",
         "contribution, spread",
         "noise between tensors",
+        "noise between coordinates",
+        "shape of the noise",
+    ),
+    "correlation between steps": (
+        *_LENGTHS,
+        "noise",
+        "noise, too much",
+        "noise, step by step",
+        "noise between steps",
+        "noise from step to step",
         "noise between coordinates",
         "shape of the noise",
     ),
@@ -40,6 +52,8 @@ _PREREQUISITES = {
     "equal values in a step": ("shape of the noise",),
 }
 """The checks that take another one for granted, by their names or how those begin."""
+_CERTAIN = 1e-50
+"""Below this, one p-value is no clearer than another."""
 
 
 def told(checks: list[Check], level: float) -> Iterator[Check]:
@@ -55,9 +69,8 @@ def _explains(failed: Check, check: Check) -> bool:
     if failed is check or not _is_prerequisite(failed, check):
         return False
     # Of two checks that take each other for granted, the clearer failure is the cause.
-    return failed.p_value < check.p_value or (
-        failed.p_value == check.p_value and not _is_prerequisite(check, failed)
-    )
+    one, other = max(failed.p_value, _CERTAIN), max(check.p_value, _CERTAIN)
+    return one < other or (one == other and not _is_prerequisite(check, failed))
 
 
 def _is_prerequisite(one: Check, other: Check) -> bool:

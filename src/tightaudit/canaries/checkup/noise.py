@@ -12,12 +12,15 @@ from scipy.stats import kstest
 from tightaudit.canaries.bank import Bank
 from tightaudit.canaries.checkup.intervals import around, between, ends_of_square, of_square, two_sided
 from tightaudit.canaries.checkup.totals import ROUNDING, Totals
+from tightaudit.canaries.correlated import Whiteness, through
 from tightaudit.evidence.checkup import Check
 
 _SINGLE_PRECISION = 2.0**-22
 """The distance between numbers of single precision near 1, twice over to be on the safe side."""
 _COLLISIONS = 1 / (2 * math.sqrt(math.pi))
 """∫φ²: how likely two Gaussian values are to be closer than a small distance, per distance."""
+_SAME_DRAW = 2.0**-23
+"""How likely two values come from the same uniform number, of which JAX has 2²³ in single precision."""
 _FOLLOWS = -0.5
 """Correlation of noise with batch size below which one is taken to be divided by the other."""
 
@@ -39,6 +42,7 @@ class NoiseChecks:
         yield from self._step_by_step()
         yield self.seen.repetition()
         yield self.seen.succession()
+        yield from self._whiteness()
         if self.bank.design.tensors > 1:
             yield self._between_tensors()
         yield from self._between_workers()
@@ -86,11 +90,11 @@ class NoiseChecks:
             mean = float(part) / seen.participations * math.sqrt(tensors)
             yield self._equal_parts(f"tensor {number + 1}", mean, length, deviation * math.sqrt(tensors - 1))
         for number, count in enumerate(seen.contributed if len(seen.contributed) > 1 else ()):
-            rest = seen.participations - int(count)
+            rest = seen.participations - count
             if count and rest:
-                mean = float(seen.lengths[number]) / int(count)
+                mean = float(seen.lengths[number] / count)
                 other = (float(seen.lengths.sum()) - float(seen.lengths[number])) / rest
-                own = deviation * math.sqrt(seen.participations * (1 / int(count) + 1 / rest))
+                own = deviation * math.sqrt(seen.participations * (1 / count + 1 / rest))
                 yield self._equal_parts(f"worker {number}", mean, other, own)
         if seen.variance > 0:
             ratio = (seen.length_squares - seen.participations * length**2) / seen.variance
@@ -155,6 +159,22 @@ class NoiseChecks:
             harmful=quietest * seen.noise < 1,
         )
 
+    def _whiteness(self) -> Iterator[Check]:
+        """Whether noise seen through the strategy is white; noise that is the same in all steps is told."""
+        bank = self.bank
+        if bank.strategy is None or self.seen.repeated > bank.steps / 2:
+            return
+        white = through(bank.transcript, bank.strategy[: bank.steps, : bank.steps])
+        seen = Whiteness.of(white, bank.never)
+        yield Check(
+            "correlation between steps",
+            "1",
+            f"{seen.excess:.3g}",
+            seen.p_value,
+            "the noise of steps is not correlated as the strategy says: it is made by another matrix, or by "
+            "other rows of it",
+        )
+
     def _between_tensors(self) -> Check:
         pairs, correlation = self._count / self.bank.design.tensors, self.seen.correlation
         return Check(
@@ -204,7 +224,7 @@ class NoiseChecks:
     def _precision(self) -> Check:
         """Equal values in one step: noise of single precision has next to none."""
         first, ties = self.seen.first, self.seen.ties
-        expected = first * (first - 1) / 2 * _COLLISIONS * _SINGLE_PRECISION
+        expected = first * (first - 1) / 2 * (_SAME_DRAW + _COLLISIONS * _SINGLE_PRECISION)
         return Check(
             "equal values in a step",
             f"{expected:.2g}",

@@ -1,6 +1,7 @@
 """Sums over all steps of a transcript, so that no more than one step is in memory."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,6 +11,9 @@ from scipy.special import chdtrc
 
 from tightaudit.canaries.bank import Bank, along
 from tightaudit.canaries.checkup.intervals import around, of_square, two_sided
+from tightaudit.canaries.correlated import through
+from tightaudit.canaries.participation import Sampled
+from tightaudit.canaries.transcript import Step
 from tightaudit.evidence.checkup import Check
 from tightaudit.support.checks import FloatArray
 
@@ -31,18 +35,26 @@ class Totals:
     """For each canary, the steps in which it was sampled."""
     again: int
     """Canaries delivered more than once in a step, over all steps."""
+    closest: int
+    """Steps from one participation of a canary to its next, at least; all steps if none took part twice."""
+    turn: NDArray[np.int64]
+    """For each canary, the step of a round in which it took part first; -1 if it never did."""
+    out_of_turn: int
+    """Participations in other steps of a round."""
     rates: FloatArray
     """Step by step, the sampling rate that the accountant assumes."""
     sizes: NDArray[np.int64]
-    contributed: NDArray[np.int64]
-    """For each worker, the participations of canaries that contributed."""
+    contributed: FloatArray
+    """For each worker, the squares of what contributions should leave, summed: 1 each for white noise."""
     lengths: FloatArray
-    """For each worker, the sum of what came out in their direction."""
+    """For each worker, the sum of what they did leave, times what they should."""
     length_squares: float
     length_in: FloatArray
-    """For each tensor, the sum of what came out for canaries that contributed."""
+    """The same for each tensor."""
     asked: float
-    """The variance asked for where canaries contributed, summed."""
+    """The variance asked for where contributions leave something, summed."""
+    asked_left: float
+    """The same, times the squares of what they should leave."""
     asked_squares: float
     """Its squares, summed."""
     squares: FloatArray
@@ -73,18 +85,21 @@ class Totals:
     @classmethod
     def of(cls, bank: Bank) -> "Totals":
         design, steps = bank.design, bank.steps
-        never = np.ones(design.entries, dtype=bool)
-        never[: design.n] = ~bank.members if design.coin == "canary" else False
+        never = bank.never
         found = cls(
             times=np.zeros(design.n, dtype=np.int64),
             again=0,
+            closest=steps,
+            turn=np.full(design.n, -1),
+            out_of_turn=0,
             rates=np.zeros(steps),
             sizes=np.zeros(steps, dtype=np.int64),
-            contributed=np.zeros(design.workers, dtype=np.int64),
+            contributed=np.zeros(design.workers),
             lengths=np.zeros(design.workers),
             length_squares=0.0,
             length_in=np.zeros(design.tensors),
             asked=0.0,
+            asked_left=0.0,
             asked_squares=0.0,
             squares=np.zeros(steps),
             counts=np.zeros(steps, dtype=np.int64),
@@ -100,23 +115,31 @@ class Totals:
             alike=np.zeros((design.workers, design.workers)),
         )
         drawn = []
+        last = np.full(design.n, -1)
+        cycle = design.participation.cycle if isinstance(design.participation, Sampled) else 1
         before = np.zeros_like(found.means)
         each = max(1, _MOST_DRAWN // max(1, steps))
-        for number, step in enumerate(bank.transcript):
-            found.times += step.sampled > 0
+        for number, (step, left) in enumerate(_white(bank)):
+            who = step.sampled > 0
+            found.times += who
+            found.closest = int((number - last[who & (last >= 0)]).min(initial=found.closest))
+            last[who] = number
+            found.turn[who & (found.turn < 0)] = number % cycle
+            found.out_of_turn += int(np.count_nonzero(who & (found.turn != number % cycle)))
             found.again += int(np.count_nonzero(step.sampled > 1))
             found.rates[number] = step.rate
             # Canaries with coins of their own say nothing about the size of a batch.
             found.sizes[number] = step.size or (0 if design.own_sampling else np.count_nonzero(step.sampled))
             inside = np.zeros(design.entries, dtype=bool)
-            inside[: design.n] = (step.sampled > 0) & bank.coins(number)
-            length = along(step.released)[inside]
+            inside[: design.n] = left != 0
+            length, left = along(step.released)[inside], left[left != 0]
             worker = np.broadcast_to(step.worker, design.n)[inside[: design.n]]
-            found.contributed += np.bincount(worker, minlength=design.workers)
-            found.lengths += np.bincount(worker, weights=length, minlength=design.workers)
+            found.contributed += np.bincount(worker, weights=left**2, minlength=design.workers)
+            found.lengths += np.bincount(worker, weights=left * length, minlength=design.workers)
             found.length_squares += float(np.sum(length**2))
-            found.length_in += step.released[:, inside].sum(axis=1)
+            found.length_in += step.released[:, inside] @ left
             found.asked += step.sigma**2 * length.size
+            found.asked_left += step.sigma**2 * float(np.sum(left**2))
             found.asked_squares += step.sigma**4 * length.size
             free = step.released[:, ~inside] / step.sigma
             found.counts[number] = free.size
@@ -138,9 +161,9 @@ class Totals:
         return found
 
     @property
-    def participations(self) -> int:
-        """Participations of canaries that contributed."""
-        return int(self.contributed.sum())
+    def participations(self) -> float:
+        """Participations of canaries that contributed, as many as white noise would need to tell as much."""
+        return float(self.contributed.sum())
 
     @property
     def length(self) -> float:
@@ -160,14 +183,15 @@ class Totals:
 
     @property
     def variance(self) -> float:
-        """Of what comes out for one contribution, summed over all, by the noise that was seen."""
+        """Of what comes out where contributions leave something, summed, by the noise that was seen."""
         return self.noise**2 * (1 + self.correlation) * self.asked
 
     @property
     def deviation(self) -> float:
         """The standard deviation of the mean contribution."""
         seen_before = self.repeated if self.repetition_p < NEVER else 1.0
-        return max(math.sqrt(max(self.variance, 0.0) * seen_before) / self.participations, ROUNDING)
+        variance = self.noise**2 * (1 + self.correlation) * self.asked_left
+        return max(math.sqrt(max(variance, 0.0) * seen_before) / self.participations, ROUNDING)
 
     @cached_property
     def repeated(self) -> float:
@@ -260,3 +284,13 @@ class Totals:
             drawn=self.drawn / scale,
             scale=scale,
         )
+
+
+def _white(bank: Bank) -> Iterator[tuple[Step, FloatArray]]:
+    """Each step with white noise, and what contributions should leave of every canary in it."""
+    if bank.strategy is None:
+        for number, step in enumerate(bank.transcript):
+            yield step, np.asarray((step.sampled > 0) & bank.coins(number), dtype=np.float64)
+        return
+    left = bank.left_by(bank.transcript.took_part() & bank.members)
+    yield from zip(through(bank.transcript, bank.strategy[: bank.steps, : bank.steps]), left, strict=True)

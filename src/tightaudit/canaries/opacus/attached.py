@@ -87,7 +87,7 @@ class Accountant:
     @property
     def steps(self) -> int:
         """The steps written down so far."""
-        return total(self.engine.accountant.history)
+        return total(tuple(self.engine.accountant.history))
 
 
 class OpacusCanaries(ABC):

@@ -132,9 +132,12 @@ class RecordCanaries(OpacusCanaries):
         unit = math.hypot(*self._norms(optimizer)) or norm
         released = np.stack([self._gradient(weight) for weight in model.weights]) * (scale / unit)
         size, sampled = model.delivered()
-        # Gradients point uphill or downhill by the sign of the loss's slope.
+        # Gradients point uphill or downhill by the sign of the loss's slope. Entries that carry nothing are
+        # turned with the others: noise that repeats from step to step would else hide behind its sign.
         directions = np.sign(summed(model.directions))
-        released[:, : self.n] *= np.where(directions == 0, 1.0, directions)
+        common = np.sign(directions.sum()) or 1.0
+        released *= common
+        released[:, : self.n] *= np.where(directions == -common, -1.0, 1.0)
         sigma, rate, accounted = self._accounted()
         return Step(
             summed(sampled),
