@@ -13,8 +13,9 @@ from scipy.special import bdtr
 from tests.conftest import SAMPLE_CLAIMS
 
 import tightaudit as ta
-from tightaudit.methods import any_dependence
+from tightaudit.methods.any_dependence import LARGEST_PROGRAM
 from tightaudit.methods.base import Method
+from tightaudit.methods.parts import error_law
 
 
 def plain_program(claim: ta.Claim, n: int, r: int, u: int, points: int) -> float:
@@ -96,7 +97,7 @@ def test_nothing_can_do_better_than_a_mechanism_that_exists() -> None:
 
 def test_large_releases_fall_back_and_say_so() -> None:
     method = ta.AnyDependence()
-    evidence = ta.Evidence(10**6, any_dependence.LARGEST_PROGRAM + 1, 100)
+    evidence = ta.Evidence(10**6, LARGEST_PROGRAM + 1, 100)
     claim = ta.Gaussian(1.0)
     others = [ta.p_value(evidence, claim, method=name) for name in ("fdp-recursion", "steinke")]
     assert method.p_value(claim, evidence) == min(others)
@@ -116,7 +117,7 @@ def test_a_program_that_is_not_solved_is_an_error(monkeypatch: pytest.MonkeyPatc
     class Unsolved:
         status, message = 4, "numerical difficulties"
 
-    monkeypatch.setattr(any_dependence, "linprog", lambda *_, **__: Unsolved())
+    monkeypatch.setattr(error_law, "linprog", lambda *_, **__: Unsolved())
     with pytest.raises(ArithmeticError, match="not solved: numerical difficulties"):
         ta.p_value(ta.Evidence(100, 100, 9), ta.Gaussian(1.0), method="any-dependence")
 
@@ -138,7 +139,7 @@ def test_bound_lies_between_the_recursion_and_exact() -> None:
 def test_one_dual_serves_every_claim(found_for: float) -> None:
     """The value of a dual at another claim is never below that claim's own optimum, and equal at its own."""
     evidence = ta.Evidence(400, 100, 14)
-    dual = any_dependence._solved(ta.Gaussian(found_for), evidence, 1.0)
+    dual = error_law.solved(ta.Gaussian(found_for), evidence, 1.0)
     others = [ta.Gaussian(mu) for mu in (0.3, 0.6, 1.0, 1.7)]
     for claim in [*others, ta.Laplace(1.0), ta.SubsampledGaussian(1.0, 0.5), ta.ApproxDP(1.0, 0.01)]:
         optimum = ta.p_value(evidence, claim, method="any-dependence")
@@ -167,6 +168,6 @@ def test_a_small_program_guesses_the_losses_of_a_large_one(mu: float, share: flo
     errors = int(share * ta.expected_errors(claim, n=1500, released=400))
     evidence = ta.Evidence(1500, 400, errors)
     guessed, whole = (
-        any_dependence._solved(claim, evidence, 1.0, guessed=size).p_value(claim, 1500) for size in (160, 400)
+        error_law.solved(claim, evidence, 1.0, guessed=size).p_value(claim, 1500) for size in (160, 400)
     )
     assert guessed == pytest.approx(whole, rel=5e-3)

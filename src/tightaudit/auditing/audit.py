@@ -24,6 +24,7 @@ from tightaudit.evidence.reading.columns import Columns
 from tightaudit.evidence.reading.files import read_run, run_of_frame
 from tightaudit.evidence.reading.frames import is_frame
 from tightaudit.evidence.run import Run
+from tightaudit.evidence.together import together
 from tightaudit.methods.base import Method
 from tightaudit.methods.bits import binomial_tail
 from tightaudit.planning.release import Release, as_release
@@ -37,7 +38,7 @@ _SAME_EPSILON = 0.01
 
 
 def audit(
-    data: ArrayLike | Run | Any,
+    data: ArrayLike | Run | Sequence[Run] | Any,
     members: ArrayLike | Coins | None = None,
     *,
     delta: float | None = None,
@@ -53,10 +54,11 @@ def audit(
     columns: Columns | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Lower bounds on ε from one run, one for each combination of beliefs.
+    """Lower bounds on ε from one run or a few, one for each combination of beliefs.
 
-    `data` holds scores, with the secret coins in `members`; or it is a `Run`, a pandas or polars frame, or
-    the path of a file that `read_run` reads; `columns` names the columns of a frame or file. What is asked: ε
+    `data` holds scores, with the secret coins in `members`; or it is a `Run`, a list of them, a pandas or
+    polars frame, or the path of a file that `read_run` reads; `columns` names the columns of a frame or file.
+    Several runs, or those that a column names, are taken to be independent of each other. What is asked: ε
     at `delta`, and a `claim` to test, or `claim_epsilon` for (ε, δ)-DP. What is known: `independent` if each
     canary's outcome depends only on its own bit and its own noise (True, or the reason), `family_known` if
     the privacy curve is in `family` (the claim's own by default, else Gaussian). The headline assumes nothing
@@ -87,15 +89,18 @@ def audit(
         confidence=confidence,
         independent=_independent(run, independent),
         family_known=family_known,
+        runs=run.sizes,
     )
     question.require_bounds()
-    rule = as_release(released)
-    evidence = release(run.scores, run.members, released=run.n, guessing=_guessing(run, guessing))
+    rule, guesses = as_release(released), _guessing(run, guessing)
+    evidence = apart = release(run.scores, run.members, released=run.n, guessing=guesses)
+    if run.sizes:
+        apart = release(run.scores, run.members, released=run.n, guessing=guesses, runs=run.runs)
     assert evidence.guessing is not None
     tests = table_of_beliefs(question, run.n, rule, method=method, rule=evidence.guessing.rule)
     rows = []
     for test in tests:
-        rows.append(test.row(evidence))
+        rows.append(test.row(apart if test.method.independent_runs > 1 else evidence))
         if progress is not None:
             progress(len(rows), len(tests))
     return Report(
@@ -120,6 +125,12 @@ def _run(data: Any, members: ArrayLike | Coins | None, columns: Columns | None) 
         if columns is not None:
             raise InputError("columns", columns, "no column names with a Run")
         return data
+    if isinstance(data, list | tuple) and data and isinstance(data[0], Run):
+        if members is not None or columns is not None:
+            raise InputError(
+                "members" if columns is None else "columns", "given", "none: they are in the runs"
+            )
+        return together(data)
     if members is None:
         raise InputError("members", None, "the secret coins, one per score")
     if columns is not None:

@@ -11,7 +11,6 @@ from tightaudit.auditing.question import Question
 from tightaudit.auditing.rows import Row
 from tightaudit.auditing.verdict import Verdict
 from tightaudit.claims.base import Claim
-from tightaudit.evidence.counts import Evidence
 from tightaudit.evidence.run import Run
 from tightaudit.methods.base import Test
 from tightaudit.planning.release import candidate_counts
@@ -66,9 +65,7 @@ class PlotData:
     """For each row, exploratory bounds on ε against the number released, by quick methods."""
 
     @classmethod
-    def of(
-        cls, run: Run, question: Question, evidence: Evidence, rows: Sequence[Row], decides: Verdict
-    ) -> PlotData:
+    def of(cls, run: Run, question: Question, rows: Sequence[Row], decides: Verdict) -> PlotData:
         """The data for a report with these rows."""
         headline, deciding = decides.headline or 0, decides.deciding
         second = None if deciding is None or deciding == headline else rows[deciding].bound.rejected
@@ -85,7 +82,7 @@ class PlotData:
                 curve(rows[headline].bound.rejected),
                 curve(second),
             ),
-            bounds=tuple(_explored(row, question, evidence) for row in rows),
+            bounds=tuple(_explored(row, question) for row in rows),
         )
 
 
@@ -121,12 +118,15 @@ def _achieved(run: Run) -> Curve | None:
     return Curve(alarms.tolist(), (1 - hits[pick] / inside).tolist())
 
 
-def _explored(row: Row, question: Question, evidence: Evidence) -> Curve:
+def _explored(row: Row, question: Question) -> Curve:
     """The row's bound for other numbers released, by a quick method; its own where all are released."""
+    evidence = row.evidence
     if row.method.releases_all:
         return Curve([], []) if row.epsilon is None else Curve([float(evidence.n)], [row.epsilon])
     family, x, y, leak = row.bound.family, [], [], 0.0
     for count in candidate_counts(evidence.n):
+        if count > row.method.most_released(evidence.n):
+            continue
         test = Test(row.method.quick, evidence.n, count)
         statistic = test.statistic(evidence.top(count))
 

@@ -37,6 +37,8 @@ class Question:
     """Whether outcomes are known to be independent: the reason, or True without one."""
     family_known: bool = False
     """Whether the privacy curve is known to be in the family."""
+    runs: tuple[int, ...] = ()
+    """The canaries of each of several runs that are independent of each other; empty for one run."""
 
     @classmethod
     def of(
@@ -49,6 +51,7 @@ class Question:
         confidence: float = 0.95,
         independent: bool | str = False,
         family_known: bool = False,
+        runs: tuple[int, ...] = (),
     ) -> Question:
         """The question as users ask it: text for claims, δ from the claim, the claim's own family."""
         if claim_epsilon is not None:
@@ -75,6 +78,7 @@ class Question:
             checks.confidence(confidence),
             checks.reason("independent", independent),
             checks.flag("family_known", family_known),
+            runs,
         )
 
     @cached_property

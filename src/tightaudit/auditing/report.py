@@ -108,7 +108,7 @@ class Report:
     @cached_property
     def plot_data(self) -> PlotData:
         """The data of every picture, computed on first use."""
-        return PlotData.of(self.run, self.question, self.evidence, self.rows, self.decides)
+        return PlotData.of(self.run, self.question, self.rows, self.decides)
 
     def __str__(self) -> str:
         """The table as plain text."""

@@ -1,9 +1,11 @@
 """The rows of the table of beliefs: test, number released and claim tested, before any error is seen.
 
-Two beliefs can be held or not: that canaries' outcomes are independent, and that the privacy curve is in a
-family. Each combination is one row.
+Of outcomes it can be believed that they are independent; if there are several runs, that those are, with
+any dependence inside a run; or nothing. Of the privacy curve, that it is in a family, or nothing. Each
+combination is one row.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tightaudit.auditing.question import Question
@@ -16,6 +18,7 @@ from tightaudit.claims.parts.typical import as_seen_by
 from tightaudit.evidence.counts import Evidence, Rule
 from tightaudit.methods.any_dependence import QUICK_PROGRAM, AnyDependence
 from tightaudit.methods.base import AnyEvidence, Method, Test, as_method
+from tightaudit.methods.between_runs import BetweenRuns
 from tightaudit.methods.exact import Exact
 from tightaudit.methods.rank_weighted import RankWeighted
 from tightaudit.planning.release import Release, Setting
@@ -155,9 +158,17 @@ def table_of_beliefs(
 
 
 def kinds_of_rows(
-    question: Question, release: Release, *, method: str | Method | None = None, rule: Rule = "two-sided"
+    question: Question,
+    release: Release,
+    *,
+    method: str | Method | None = None,
+    rule: Rule = "two-sided",
+    planned_runs: Sequence[int] = (),
 ) -> list[tuple[Method, Family | None]]:
-    """The method of each row, its options still open, and the family that it believes in."""
+    """The method of each row, its options still open, and the family that it believes in.
+
+    Before there are runs, `planned_runs` has the numbers of them to be considered.
+    """
     families: tuple[Family | None, ...] = (question.family, None)
     if question.family is None:
         families = (None,)
@@ -165,12 +176,16 @@ def kinds_of_rows(
         # (ε, δ)-DP of the whole says nothing about a part of it.
         families = (question.family,)
     if method is not None:
-        return [(as_method(method), family) for family in families]
-    return [
-        (_method(independent, family, release, question.typical, rule), family)
-        for independent in (True, False)
-        for family in families
-    ]
+        given = as_method(method)
+        pooled = question.runs and given.holds_as_law
+        named = [given.between_runs(question.runs), given] if pooled else [given]
+        return [(each, family) for each in named for family in families]
+    dependent = AnyDependence(QUICK_PROGRAM) if release.tries_several else AnyDependence()
+    apart = [BetweenRuns(dependent, runs=number) for number in planned_runs]
+    if question.runs:
+        apart = [BetweenRuns(dependent, question.runs)]
+    independent = [(_independent(family, release, question.typical, rule), family) for family in families]
+    return independent + [(each, family) for each in (*apart, dependent) for family in families]
 
 
 def row_test(
@@ -200,15 +215,13 @@ def row_test(
     )
 
 
-def _method(independent: bool, family: Family | None, release: Release, typical: Claim, rule: Rule) -> Method:
-    """The best method for a row's beliefs.
+def _independent(family: Family | None, release: Release, typical: Claim, rule: Rule) -> Method:
+    """The best method for a row that believes in independent outcomes.
 
     With a family to plan for, weighting all guesses by rank beats counting the errors of some, if ranks are
     in order of confidence: two-sided guessing gets that wrong for a claim whose directions differ, and
     one-sided guessing always. Without one the count is as good: against (ε, δ)-DP every guess is alike.
     Who fixes the number released gets it.
     """
-    if not independent:
-        return AnyDependence(QUICK_PROGRAM) if release.tries_several else AnyDependence()
     ordered = rule == "threshold" or (rule == "two-sided" and typical.symmetric)
     return RankWeighted() if family is not None and release.open and ordered else Exact()

@@ -28,6 +28,7 @@ class Verdict:
 
         def stated(row: Row, *, unless: bool = False) -> bool:
             known = question.family_known or row.beliefs.family is None or unless
+            # Who names several runs states that they are independent of each other.
             return known and (bool(question.independent) or not row.beliefs.independent)
 
         headline = (at for at, row in enumerate(rows) if stated(row))

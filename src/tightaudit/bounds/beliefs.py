@@ -10,17 +10,20 @@ from tightaudit.methods.base import Method
 
 @dataclass(frozen=True)
 class Beliefs:
-    """The two beliefs that a bound may rest on."""
+    """What a bound may rest on: something about outcomes, and something about the privacy curve."""
 
     independent: bool
     """That outcomes are independent."""
     family: Family | None
     """That the privacy curve is in this family; None for any curve."""
+    runs: int = 1
+    """That so many runs are independent of each other; 1 if nothing is believed of runs."""
 
     @classmethod
     def of(cls, method: Method, family: Family) -> Beliefs:
         """Those of a method's bound in a family."""
-        return cls(method.assumes.independent_outcomes, family if family.assumes_shape else None)
+        shape = family if family.assumes_shape else None
+        return cls(method.assumes.independent_outcomes, shape, method.independent_runs)
 
     def __str__(self) -> str:
         """In words.

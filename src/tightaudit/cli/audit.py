@@ -36,6 +36,10 @@ class Input:
         str | None, typer.Option(help="Column of the secret bits; by default member.")
     ] = None
     id_column: Annotated[str | None, typer.Option(help="Column of the ids; by default id.")] = None
+    run_column: Annotated[
+        str | None,
+        typer.Option(help="Column that says in which of several runs a canary was; by default run."),
+    ] = None
     file_format: Annotated[
         str | None, typer.Option("--format", help="Format, if not clear from the file name: {formats}.")
     ] = None
@@ -45,7 +49,7 @@ class Input:
         from tightaudit.evidence.reading.columns import Columns
         from tightaudit.evidence.reading.files import read_run
 
-        columns = Columns(self.score_column, self.member_column, self.id_column)
+        columns = Columns(self.score_column, self.member_column, self.id_column, self.run_column)
         return read_run(self.file, members=self.members, columns=columns, file_format=self.file_format)
 
 

@@ -26,6 +26,7 @@ class AuditsOptions:
     method: Annotated[
         list[str] | None, naming("A method; repeat it for several. All by default: {methods}.", "methods")
     ] = None
+    runs: Annotated[int, counting("Runs of n canaries each in every audit.")] = 1
     repetitions: Annotated[int, counting("Number of audits.")] = 10_000
     seed: Seed = 0
 
@@ -40,6 +41,7 @@ class AuditsOptions:
             table=self.table,
             times=self.repetitions,
             seed=self.seed,
+            runs=self.runs,
         )
 
 

@@ -66,6 +66,9 @@ class Counts:
     n: Guesses
     released: Annotated[int | None, counting("Number of guesses released, the most confident ones.")] = None
     errors: Annotated[int | None, counting("How many of the released guesses are wrong.")] = None
+    runs: Annotated[
+        int, counting("Number of runs that these counts are from, of one size and independent of each other.")
+    ] = 1
     statistic: Annotated[
         int | None, counting("Weighted number of errors, instead of --released and --errors.")
     ] = None
@@ -80,8 +83,10 @@ class Counts:
             if self.statistic is None and value is None:
                 raise InputError(name, None, "a count, or --strata and --statistic")
         if self.statistic is not None:
+            if self.runs != 1:
+                raise InputError("runs", self.runs, "1 with --statistic")
             return WeightedCount(self.n, self.statistic)
-        return Evidence(self.n, self.released or 0, self.errors or 0)
+        return Evidence(self.n, self.released or 0, self.errors or 0, runs=self.runs)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,12 @@ def plan(
     claimed: ClaimOptions,
     wanted: GoalOptions,
     canary_strength: Annotated[float, measuring("Strength of the canaries; 1 is the strongest.")] = 1.0,
-    canaries: Annotated[int | None, counting("Take this number as given, and say what to expect.")] = None,
+    canaries: Annotated[
+        int | None, counting("Take this number, of each run, as given, and say what to expect.")
+    ] = None,
+    runs: Annotated[
+        list[int] | None, counting("Consider so many runs, independent of each other; may be repeated.")
+    ] = None,
     confidence: Confidence = 0.95,
     plot: Annotated[
         str | None,
@@ -54,6 +59,8 @@ def plan(
     tightaudit plan --claim 'gaussian(mu=1)' --delta 1e-5 --certify 0.9
 
     tightaudit plan --claim 'dp-sgd(sigma=1.1,q=0.1,steps=200)' --delta 1e-5 --catch 2 --power 0.9
+
+    tightaudit plan --claim 'gaussian(mu=1)' --delta 1e-5 --canaries 10000 --runs 5 --runs 20
 
     tightaudit plan --claim-epsilon 8 --delta 1e-5 --canary-strength 0.7 --plot plan.png
     """
@@ -71,6 +78,7 @@ def plan(
             confidence=confidence,
             canary_strength=canary_strength,
             canaries=canaries,
+            runs=runs or (),
             progress=progress,
         )
     if plot is not None:

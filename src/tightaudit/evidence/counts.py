@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tightaudit.support import checks
 from tightaudit.support.checks import BoolArray
@@ -65,9 +67,15 @@ class Evidence:
     """For each of the n guesses, most confident first, whether it is wrong; None if only counts are known."""
     guessing: Guessing | None = None
     """How the guesses were made; None if only counts are known."""
+    runs: tuple[int, ...] | int = ()
+    """The canaries of each of several runs, or the number of runs of one size; empty for one run.
+
+    Guesses are then ranked within their runs, and every run releases its share.
+    """
 
     def __post_init__(self) -> None:
         n = checks.count("n", self.n, minimum=1)
+        object.__setattr__(self, "runs", _sizes(self.runs, n))
         released = checks.count("released", self.released, minimum=1)
         errors = checks.count("errors", self.errors)
         if released > n:
@@ -84,6 +92,11 @@ class Evidence:
             if int(np.count_nonzero(by_rank[:released])) != errors:
                 raise InputError("errors", errors, "the number of errors among the first released ranks")
             object.__setattr__(self, "errors_by_rank", by_rank)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The canaries of each of several runs; empty for one run."""
+        return self.runs if isinstance(self.runs, tuple) else ()
 
     def top(self, released: int) -> Evidence:
         """The same guesses with another number of them released.
@@ -104,6 +117,44 @@ class Evidence:
             raise InputError("released", count, f"at most n={self.n}")
         errors = int(np.count_nonzero(self.errors_by_rank[:count]))
         return replace(self, released=count, errors=errors)
+
+
+def _sizes(runs: tuple[int, ...] | int, n: int) -> tuple[int, ...]:
+    if isinstance(runs, tuple):
+        sizes = tuple(checks.count("runs", size, minimum=1) for size in runs)
+        if sizes and sum(sizes) != n:
+            raise InputError("runs", f"{sum(sizes)} canaries in all", f"n={n}")
+    else:
+        if n % checks.count("runs", runs, minimum=1):
+            expected = f"a number that divides n={n}, the canaries of all runs, or the size of each run"
+            raise InputError("runs", runs, expected)
+        sizes = (n // runs,) * runs
+    return sizes if len(sizes) > 1 else ()
+
+
+@lru_cache(maxsize=64)
+def released_of_each(runs: tuple[int, ...], released: int) -> tuple[int, ...]:
+    """How many guesses each run releases: as near as can be the same share of its canaries.
+
+    >>> released_of_each((100, 100), 9), released_of_each((100, 300), 9)
+    ((5, 4), (2, 7))
+    """
+    if len(set(runs)) == 1:
+        each, more = divmod(released, len(runs))
+        return tuple(each + (place < more) for place in range(len(runs)))
+    first = in_turns(runs)[:released]
+    return tuple(np.bincount(first, minlength=len(runs)).tolist())
+
+
+def in_turns(runs: tuple[int, ...]) -> NDArray[np.intp]:
+    """Whose turn it is to release a guess, until all have: each run in proportion to its size.
+
+    >>> in_turns((1, 3))
+    array([1, 0, 1, 1])
+    """
+    whose = np.repeat(np.arange(len(runs)), runs)
+    place = np.concatenate([(np.arange(size) + 0.5) / size for size in runs])
+    return whose[np.lexsort((whose, place))]
 
 
 @dataclass(frozen=True)

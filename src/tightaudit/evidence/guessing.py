@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tightaudit.evidence.coins import stream
-from tightaudit.evidence.counts import Evidence, Guessing, Rule, as_guessing
-from tightaudit.evidence.ids import Ids, matching_positions
+from tightaudit.evidence.counts import Evidence, Guessing, Rule, as_guessing, in_turns
+from tightaudit.evidence.ids import Ids, matching_positions, text_or_integers
 from tightaudit.support import checks
 from tightaudit.support.checks import BoolArray, FloatArray
 from tightaudit.support.errors import InputError
@@ -28,11 +28,15 @@ def release(
     guessing: Guessing | Rule = "two-sided",
     score_ids: Ids | None = None,
     member_ids: Ids | None = None,
+    runs: Ids | None = None,
 ) -> Evidence:
     """Guess every bit from the scores, order the guesses by confidence and release the first ones.
 
     Confidence is the distance from the middle rank with two-sided guessing, the rank with one-sided, and the
     distance to the threshold with `Guessing("threshold", 0.5)`.
+
+    With `runs`, which name the run that each score is from, guesses are ranked within their runs, and every
+    run releases its share.
 
     Give `score_ids` and `member_ids` to pair scores with bits by canary id instead of by position.
 
@@ -48,14 +52,30 @@ def release(
         raise InputError("members", f"{bits.size} values", f"one per score, {score.size}")
     rule = as_guessing(guessing)
     rng = stream(rule.seed, _TIE_STREAM)
-    if rule.threshold is not None:
-        by_rank = _threshold_errors(score, bits, rule.threshold, rng)
-    elif rule.rule == "one-sided":
-        by_rank = ~bits[_ascending(score, rng)[::-1]]
+    sizes: tuple[int, ...] = ()
+    if runs is None:
+        by_rank = _errors_by_rank(score, bits, rule, rng)
     else:
-        by_rank = _two_sided_errors(score, bits, rng)
-    everything = Evidence(score.size, score.size, int(np.count_nonzero(by_rank)), by_rank, rule)
+        _, whose = np.unique(text_or_integers("runs", runs), return_inverse=True)
+        if whose.size != score.size:
+            raise InputError("runs", f"{whose.size} values", f"one per score, {score.size}")
+        sizes = tuple(np.bincount(whose).tolist())
+        by_rank, turns = np.empty(score.size, dtype=np.bool_), in_turns(sizes)
+        for place in range(len(sizes)):
+            own = whose == place
+            by_rank[turns == place] = _errors_by_rank(score[own], bits[own], rule, rng)
+    everything = Evidence(score.size, score.size, int(np.count_nonzero(by_rank)), by_rank, rule, sizes)
     return everything.top(released)
+
+
+def _errors_by_rank(
+    score: FloatArray, bits: BoolArray, rule: Guessing, rng: np.random.Generator
+) -> BoolArray:
+    if rule.threshold is not None:
+        return _threshold_errors(score, bits, rule.threshold, rng)
+    if rule.rule == "one-sided":
+        return ~bits[_ascending(score, rng)[::-1]]
+    return _two_sided_errors(score, bits, rng)
 
 
 def _ascending(keys: FloatArray, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -1,7 +1,7 @@
 """What one run left behind, kept together in one file.
 
-The file is an uncompressed NPZ with the arrays `score` (float64), `member` (bool), `id` if there are ids
-(text or integers), and `header`: one string of JSON with
+The file is an uncompressed NPZ with the arrays `score` (float64), `member` (bool), `id` if there are ids and
+`run` if the canaries were in several runs (text or integers), and `header`: one string of JSON with
 
     format       "tightaudit.run/1"
     version      of tightaudit that wrote it
@@ -73,6 +73,9 @@ class Run:
     """What the accountant assumes against what was seen; every report on the run shows it."""
     transcript: Mapping[str, Any] | None = None
     """What was seen step by step, as the canaries keep it: to score them again."""
+    runs: NDArray[Any] | None = None
+    """Which of several runs each canary was in, where runs are independent of each other: each with coins and
+    randomness of its own. Blocks of canaries that share nothing count as runs."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.source, str | None):
@@ -86,7 +89,16 @@ class Run:
         checked: dict[str, Any] = {"scores": _kept(scores), "members": _kept(members)}
         if self.ids is not None:
             checked["ids"] = text_or_integers(self._label("ids"), self.ids)
-            require_unique(self._label("ids"), checked["ids"], scores.size)
+        if self.runs is not None:
+            checked["runs"] = text_or_integers(self._label("runs"), self.runs)
+            if checked["runs"].size != scores.size:
+                found = f"{checked['runs'].size} values"
+                raise InputError(self._label("runs"), found, f"one per score, {scores.size}")
+        if self.ids is not None:
+            unique = checked["ids"]
+            if self.runs is not None:  # the same canary may have been in several
+                unique = list(zip(checked["runs"].tolist(), unique.tolist(), strict=False))
+            require_unique(self._label("ids"), unique, scores.size)
         checked["independent"] = checks.reason(self._label("independent"), self.independent)
         if self.claim is not None:
             checked["claim"] = as_claim(self.claim)
@@ -118,6 +130,14 @@ class Run:
         return int(self.scores.size)
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """The canaries of each of several runs; empty for one."""
+        if self.runs is None:
+            return ()
+        sizes = np.unique(self.runs, return_counts=True)[1]
+        return tuple(sizes.tolist()) if sizes.size > 1 else ()
+
+    @property
     def guessing(self) -> Guessing:
         """How its bits are guessed: by its threshold if it has one, else from both ends."""
         return Guessing() if self.threshold is None else Guessing("threshold", self.threshold)
@@ -136,6 +156,8 @@ class Run:
         arrays: dict[str, Any] = {"score": self.scores, "member": self.members}
         if self.ids is not None:
             arrays["id"] = self.ids
+        if self.runs is not None:
+            arrays["run"] = self.runs
         for name, value in (self.transcript or {}).items():
             arrays[f"{TRANSCRIPT}{name}"] = np.asarray(value)
         arrays["header"] = np.array(self._header())

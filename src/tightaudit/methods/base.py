@@ -26,6 +26,8 @@ class Assumptions:
 
     independent_outcomes: bool
     """Whether each canary's outcome must depend only on its own bit and its own noise."""
+    independent_runs: bool = False
+    """Whether several runs must be independent of each other, whatever happens inside of them."""
     claims: str = "every trade-off function"
     """Which claims the method covers."""
     evidence: str = "any number of guesses released"
@@ -55,6 +57,8 @@ class Method(ABC):
     """Whether the method needs every guess released."""
     open: bool = False
     """Whether options are still to be fixed."""
+    holds_as_law: ClassVar[bool] = False
+    """Whether its p-values, of all counts, are a distribution function that holds under any dependence."""
     weighted: ClassVar[bool] = False
     """Whether its statistic is another number than that of the errors among the released."""
 
@@ -88,6 +92,10 @@ class Method(ABC):
         """The method where many bounds are wanted at once: itself, unless it takes seconds."""
         return self
 
+    def most_released(self, n: int) -> int:
+        """The largest number to release that is worth considering."""
+        return n
+
     def statistic(self, evidence: AnyEvidence) -> int:
         """What the p-value grows with: the number of errors."""
         if not isinstance(evidence, Evidence):
@@ -113,9 +121,19 @@ class Method(ABC):
 
         return expected_errors(truth, n=n, released=released)
 
+    def between_runs(self, runs: tuple[int, ...]) -> Method:  # noqa: ARG002
+        """The method for several runs of these sizes that are independent of each other."""
+        expected = "fdp-recursion or any-dependence; if outcomes are independent, rank all runs together"
+        raise InputError("method", self.name, f"one for several runs: {expected}")
+
     def remark(self, released: int) -> str | None:  # noqa: ARG002
         """What a reader of the result should know about how it was computed for this number released."""
         return None
+
+    @property
+    def independent_runs(self) -> int:
+        """How many runs must be independent of each other; 1 for a method that knows of one run only."""
+        return 1
 
     @property
     def options(self) -> dict[str, Any]:
@@ -145,6 +163,8 @@ class Test:
         if not isinstance(evidence, AnyEvidence):
             raise InputError("evidence", evidence, "what ta.release returns, or ta.Evidence from counts")
         chosen = as_method(method)
+        if isinstance(evidence, Evidence) and evidence.sizes:
+            chosen = chosen.between_runs(evidence.sizes)
         fixed = chosen.fixed(evidence.n, typical()) if chosen.open else chosen
         return cls(fixed, evidence.n, evidence.released if isinstance(evidence, Evidence) else evidence.n)
 

@@ -5,11 +5,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
 from tightaudit.claims.base import Claim
 from tightaudit.evidence.counts import Evidence
 from tightaudit.methods.base import METHODS, Assumptions, Method
+from tightaudit.support.checks import FloatArray
 
-_PRECISION = 1e-7
+_PRECISION, _ROUGH = 1e-7, 1e-6
+"""Of the logarithm of a p-value, alone and among many."""
+_NEARBY = 0.2
+"""How far the next p-value may be from its guess, as a share of the step."""
 _SMALLEST_LOG = -690.0
 _NEGLIGIBLE = 1e-12
 
@@ -27,6 +33,7 @@ class FdpRecursion(Method):
 
     name = "fdp-recursion"
     assumes = Assumptions(independent_outcomes=False)
+    holds_as_law = True
     reference = "Mahloujifar, Melis, Chaudhuri: Auditing f-Differential Privacy in One Run, 2024"
 
     def p_value(self, claim: Claim, evidence: Evidence) -> float:
@@ -40,10 +47,42 @@ class FdpRecursion(Method):
         low, high, step = 0.0, 0.0, 1.0
         while low > _SMALLEST_LOG and rejected(low):
             high, low, step = low, max(low - step, _SMALLEST_LOG), 2 * step
-        while high - low > _PRECISION:
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if rejected(middle) else (middle, high)
-        return math.exp(high)
+        return math.exp(_last_rejected(rejected, low, high, _PRECISION))
+
+    def distribution(self, claim: Claim, n: int, released: int, up_to: int) -> FloatArray:
+        """The p-values of 0, 1, … errors, at most `up_to`: a distribution function of the errors.
+
+        Each search starts where the last one ended, a step further.
+
+        >>> import tightaudit as ta
+        >>> FdpRecursion().distribution(ta.Gaussian(1.0), 1000, 200, 2).round(4)
+        array([0.0005, 0.0019, 0.0045])
+        """
+        curve = _curve(claim)
+        found = np.ones(min(up_to, released) + 1)
+        last, step = math.log(self.p_value(claim, Evidence(n, released, 0))), 1.0
+        found[0] = math.exp(last)
+        for errors in range(1, found.size):
+            evidence = Evidence(n, released, errors)
+
+            def rejected(log_level: float, evidence: Evidence = evidence) -> bool:
+                return _rejected(curve, evidence, math.exp(log_level))
+
+            if not rejected(0.0):
+                break
+            low, high = last, 0.0
+            for guess in (last + (1 - _NEARBY) * step, last + (1 + _NEARBY) * step):
+                if low < guess < high:
+                    low, high = (low, guess) if rejected(guess) else (guess, high)
+            level = _last_rejected(rejected, low, high, _ROUGH)
+            last, step = level, level - last
+            found[errors] = math.exp(level)
+        return found
+
+    def between_runs(self, runs: tuple[int, ...]) -> Method:
+        from tightaudit.methods.between_runs import BetweenRuns
+
+        return BetweenRuns(self, runs)
 
     def excess(self, claim: Claim, evidence: Evidence, level: float) -> float:
         """Positive if not rejected at the level: one run of the recursion instead of a search for τ."""
@@ -54,6 +93,14 @@ class FdpRecursion(Method):
 def _curve(claim: Claim) -> Callable[[float], float]:
     """A search asks about one claim at several levels and counts, and some curves take long to draw."""
     return claim.detection_curve()
+
+
+def _last_rejected(rejected: Callable[[float], bool], low: float, high: float, precision: float) -> float:
+    """The smallest level that is rejected, where `low` is not and `high` is."""
+    while high - low > precision:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if rejected(middle) else (middle, high)
+    return high
 
 
 def _rejected(curve: Callable[[float], float], evidence: Evidence, level: float) -> bool:

@@ -4,7 +4,7 @@ Each row of the table of beliefs gets a forecast; only the number of canaries is
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from operator import attrgetter
@@ -81,8 +81,13 @@ class PlannedRow:
 
     @property
     def n(self) -> int | None:
-        """Canaries needed; None if no number is enough."""
-        return self.forecast.test.n if self.reached else None
+        """Canaries needed in each run; None if no number is enough."""
+        return self.tried if self.reached else None
+
+    @property
+    def tried(self) -> int:
+        """Canaries in each run that the forecast is for."""
+        return self.forecast.test.n // self.beliefs.runs
 
     @property
     def beliefs(self) -> Beliefs:
@@ -103,7 +108,7 @@ class Plan:
     forecast: Callable[[int], list[Forecast]]
     """What each row can expect from any number of canaries."""
     canaries: int | None = None
-    """The number of canaries, if it was given instead of searched for."""
+    """The number of canaries in each run, if it was given instead of searched for."""
 
     @property
     def true_epsilon(self) -> float:
@@ -157,6 +162,7 @@ def plan(
     confidence: float = 0.95,
     canary_strength: float = 1.0,
     canaries: int | None = None,
+    runs: int | Sequence[int] = (),
     progress: Progress | None = None,
 ) -> Plan:
     """How many canaries, which method and how many guesses, and what to expect, for each row of beliefs.
@@ -164,7 +170,8 @@ def plan(
     The default goal is `Goal(certify=0.8)`, a share of the true ε that the mean bound should reach. With
     `Goal(catch=2.0)`, the claim should be rejected if the mechanism leaks twice its ε. `canary_strength` is
     how strong the canaries are: at 0.7 their scores reveal as much as those of a mechanism with 0.7 times the
-    μ. `canaries` fixes their number, and the plan says what to expect.
+    μ. `canaries` fixes their number, and the plan says what to expect. `runs` are numbers of runs to
+    consider: each has rows for runs that are independent of each other, with so many canaries in every run.
 
     >>> import tightaudit as ta
     >>> found = ta.plan("gaussian(mu=1)", delta=1e-5, canaries=500)
@@ -187,11 +194,16 @@ def plan(
     shown = _weakened(truth, strength)
     target = None if wanted.certify is None else wanted.certify * truth.epsilon(delta)
 
-    kinds = kinds_of_rows(question, Planned(), rule="threshold")
+    numbers = [runs] if isinstance(runs, int) else list(runs)
+    for number in numbers:
+        checks.count("runs", number, minimum=2)
+    kinds = kinds_of_rows(question, Planned(), rule="threshold", planned_runs=numbers)
 
     @cache
     def row(place: int, n: int) -> Forecast:
-        return Forecast(row_test(question, *kinds[place], Planned(), n, "threshold"), shown)
+        method, believed = kinds[place]
+        total = n * method.independent_runs
+        return Forecast(row_test(question, method, believed, Planned(), total, "threshold"), shown)
 
     def forecast(n: int) -> list[Forecast]:
         return [row(place, n) for place in range(len(kinds))]

@@ -39,6 +39,12 @@ class Setting:
     decides: Claim | None = None
     """The claim of (ε, δ)-DP that the count is to decide, if there is one."""
 
+    def expected(self, truth: Claim) -> list[Evidence]:
+        """What each number worth considering would come to, if the mechanism is this one."""
+        found = _expected_evidence(self.n, truth, one_sided=self.rule == "one-sided")
+        most = self.method.most_released(self.n)
+        return [each for each in found if each.released <= most] or found[-1:]
+
 
 class Release(ABC):
     """How many guesses to release, fixed before anyone looks at them."""
@@ -130,7 +136,7 @@ class Planned(Release):
     def counts(self, setting: Setting) -> tuple[int, ...]:
         n, family, level = setting.n, setting.family, setting.level
         quick = setting.method.stand_in
-        expected = _expected_evidence(n, setting.typical, one_sided=setting.rule == "one-sided")
+        expected = setting.expected(setting.typical)
 
         def rejects(evidence: Evidence, claim: Claim) -> bool:
             return quick.excess(claim, evidence, level) <= 0
@@ -179,7 +185,7 @@ class Best(Release):
     tries_several = True
 
     def counts(self, setting: Setting) -> tuple[int, ...]:
-        counts = [max(1, setting.n // 2)]
+        counts = [max(1, min(setting.n // 2, setting.method.most_released(setting.n)))]
         while counts[-1] // _RATIO >= max(_FEWEST, int(setting.n**0.5)):
             counts.append(counts[-1] // _RATIO)
         return tuple(counts)
@@ -196,8 +202,7 @@ def decisive(setting: Setting, claim: Claim, delta: float) -> int | None:
     """
     quick = setting.method.stand_in
     for leaky in leaky_mechanisms(claim, delta):
-        expected = _expected_evidence(setting.n, leaky, one_sided=setting.rule == "one-sided")
-        best = min(expected, key=lambda evidence: quick.excess(claim, evidence, setting.level))
+        best = min(setting.expected(leaky), key=lambda evidence: quick.excess(claim, evidence, setting.level))
         if _rejects(setting, claim, best.released, best.errors):
             return best.released
     return None

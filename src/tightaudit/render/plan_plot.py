@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from os import PathLike
 
 from tightaudit.planning.canaries import Plan
-from tightaudit.render.pictures import BLUE, GREEN, GREY, INK, ORANGE, picture_style, save_picture
+from tightaudit.render.pictures import BLUE, GREEN, GREY, ORANGE, picture_style, save_picture
 from tightaudit.render.wording import in_legend
 
-_LOOKS = {
-    (True, True): (INK, "P", "-"),
-    (True, False): (BLUE, "o", "--"),
-    (False, True): (GREEN, "^", "-"),
-    (False, False): (ORANGE, "v", "--"),
-}
+_OUTCOMES = {True: (BLUE, "o"), False: (ORANGE, "v")}
+_RUNS = (GREEN, "^")
+"""Colour and marker, by what a row believes of outcomes."""
 
 
 def draw_plan(plan: Plan, curves: Sequence[tuple[int, Sequence[float]]], path: str | PathLike[str]) -> None:
@@ -24,7 +21,8 @@ def draw_plan(plan: Plan, curves: Sequence[tuple[int, Sequence[float]]], path: s
         figure, axis = plt.subplots(figsize=(7, 4.4), layout="constrained")
         axis.axhline(plan.true_epsilon, color=GREY, linewidth=1, label=f"ε of {plan.truth}")
         for place, row in enumerate(plan.rows):
-            colour, marker, line = _LOOKS[row.beliefs.independent, row.beliefs.family is not None]
+            colour, marker = _OUTCOMES[row.beliefs.independent] if row.beliefs.runs == 1 else _RUNS
+            line = "--" if row.beliefs.family is None else "-"
             medians = [bounds[place] for _, bounds in curves]
             label = f"{in_legend(row.beliefs)}: {row.forecast.method.name}"
             axis.plot(sizes, medians, color=colour, marker=marker, linestyle=line, label=label)

@@ -23,6 +23,7 @@ UNCONDITIONAL = "whatever the dependence between canaries and the shape of the c
 NO_FIT = "no fit"
 COMPOSED = "Gaussian steps, composed"
 _SMALLEST_P_VALUE = 1e-99
+_APART = "the runs are independent of each other"
 
 
 def percent(confidence: float) -> str:
@@ -54,6 +55,8 @@ def shown_p_value(p: float) -> str:
 
 def outcomes(beliefs: Beliefs) -> str:
     """What a row believes of outcomes, for a cell of a table."""
+    if beliefs.runs > 1:
+        return f"{beliefs.runs} runs"
     return INDEPENDENT if beliefs.independent else ANY
 
 
@@ -75,12 +78,16 @@ def in_cells(beliefs: Beliefs) -> str:
 def in_legend(beliefs: Beliefs) -> str:
     """Both beliefs, for the legend of a plot or beside a bar."""
     dependence = f"{INDEPENDENT} outcomes" if beliefs.independent else f"{ANY} dependence"
+    if beliefs.runs > 1:
+        dependence = f"{beliefs.runs} {INDEPENDENT} runs"
     return f"{dependence}, {curve(beliefs)} curve"
 
 
 def beliefs_in_words(beliefs: Beliefs) -> str:
     """Both beliefs as a sentence without its if; empty if there is nothing to believe."""
     believed = ["outcomes are independent"] if beliefs.independent else []
+    if beliefs.runs > 1:
+        believed = [_APART]
     if beliefs.family is not None and beliefs.family.besides is not None:
         believed.append(f"each participation is hidden by Gaussian noise, {beliefs.family.besides}")
     elif beliefs.family is not None:
@@ -94,12 +101,14 @@ def condition(beliefs: Beliefs) -> str:
     return f"if {believed}" if believed else UNCONDITIONAL
 
 
-def independence_condition(independent: bool, *, stated: bool = False) -> str:
+def independence_condition(independent: bool, *, stated: bool = False, runs: int = 1) -> str:
     """The belief about outcomes alone, as the end of a sentence.
 
     >>> independence_condition(True)
     'if outcomes are independent'
     """
+    if runs > 1:
+        return f"if {_APART}"
     if not independent:
         return "whatever the dependence between outcomes"
     return f"if outcomes are independent{', as stated' if stated else ''}"
@@ -150,17 +159,21 @@ def verdict_sentence(report: Report) -> str:
         return "The claim was not decided: every row assumes more than was stated."
     rests = condition(row.beliefs)
     if row.tests_claim_itself:
-        rests = independence_condition(True) if row.beliefs.independent else UNCONDITIONAL
+        rests = UNCONDITIONAL
+        if row.beliefs.independent or row.beliefs.runs > 1:
+            rests = independence_condition(True, runs=row.beliefs.runs)
     sure = f"{percent(report.question.confidence)} confidence"
     if row.rejected:
-        return f"The run is inconsistent with {claimed}, at {sure}, {rests}."
+        audited_runs = "The runs are" if report.run.sizes else "The run is"
+        return f"{audited_runs} inconsistent with {claimed}, at {sure}, {rests}."
     if headline is not None and headline.rejected:
         return (
             f"The test of {claimed} itself does not reject it, at {sure}, {rests} (p = {row.p_value:.3g}), "
             "but the bound is above its ε: the curve does not have the claimed shape."
         )
     few = "is" if report.run.n == 1 else "are"
-    passed = f"The run does not contradict {claimed}, at {sure}, {rests} (p = {row.p_value:.3g})."
+    audited_runs = "The runs do" if report.run.sizes else "The run does"
+    passed = f"{audited_runs} not contradict {claimed}, at {sure}, {rests} (p = {row.p_value:.3g})."
     if report.visible.epsilon is None:
         return f"{passed} It could not have: {canaries_in_words(report)} {few} too few to show any leak."
     return f"{passed} That is no proof of privacy."
@@ -208,6 +221,15 @@ def beliefs_explained(report: Report) -> list[tuple[str, str]]:
         ),
         ("outcomes: any", "Nothing is assumed: canaries may influence each other in any way."),
     ]
+    if report.question.runs:
+        words.insert(
+            1,
+            (
+                f"outcomes: {len(report.question.runs)} runs",
+                "Each run had coins and randomness of its own. Inside a run, canaries may influence each "
+                "other in any way.",
+            ),
+        )
     family = report.question.family
     if family is not None and family.besides is not None:
         words.append(
@@ -288,7 +310,8 @@ def canaries_in_words(report: Report) -> str:
     family = report.question.family
     if family is not None and family.besides is not None:
         return f"{report.run.n:,} participations of canaries"
-    return f"{report.run.n:,} {'canary' if report.run.n == 1 else 'canaries'}"
+    runs = f" in {len(report.run.sizes)} runs" if report.run.sizes else ""
+    return f"{report.run.n:,} {'canary' if report.run.n == 1 else 'canaries'}{runs}"
 
 
 def visible_sentence(visible: Visible) -> str:

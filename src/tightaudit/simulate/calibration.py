@@ -45,9 +45,12 @@ class Audits:
     rule: Rule | None = None
     times: int = 10_000
     seed: int = 0
+    runs: int = 1
+    """Runs of n canaries each that every audit has."""
 
     def __post_init__(self) -> None:
         checks.count("n", self.n, minimum=1)
+        checks.count("runs", self.runs, minimum=1)
         object.__setattr__(self, "released", as_release(self.released))
         checks.count("times", self.times, minimum=1)
         checks.seed(self.seed)
@@ -60,14 +63,19 @@ class Audits:
         """What is tested in each of them, fixed before the first."""
         release, claim = as_release(self.released), question.claim
         assert claim is not None
+        total = self.runs * self.n
         if self.table:
-            return table_of_beliefs(question, self.n, release, rule=self.rule or "two-sided")
+            return table_of_beliefs(question, total, release, rule=self.rule or "two-sided")
         methods = [as_method(method) for method in (METHODS if self.methods is None else self.methods)]
-        if self.methods is None and not release.allows_all(self.n):
+        if self.methods is None and not release.allows_all(total):
             methods = [method for method in methods if not method.releases_all]
         # Each method tests the claim itself, and bounds ε in the claim's own family if there is one.
         family = claim.own_family() if claim.parameter_names else None
-        rows = [row_test(question, method, family, release, self.n) for method in methods]
+        if question.runs:
+            if self.methods is None:
+                methods = [method for method in methods if method.holds_as_law]
+            methods = [method.between_runs(question.runs) for method in methods]
+        rows = [row_test(question, method, family, release, total) for method in methods]
         return [replace(row, claim=claim, tests_claim_itself=True) for row in rows]
 
 
@@ -196,13 +204,16 @@ def calibrate(
     for level in levels:
         checks.between("level", level)
     question = Question.of(
-        claim=tested, delta=delta if tested.point is None else None, confidence=1 - levels[0]
+        claim=tested,
+        delta=delta if tested.point is None else None,
+        confidence=1 - levels[0],
+        runs=(audits.n,) * audits.runs if audits.runs > 1 else (),
     )
     searched = bounds and bool(tested.parameter_names)
     if searched:
         question.require_bounds()
     rows = audits.tests(question)
-    chunk = max(1, min(1000, _CELLS_PER_CHUNK // audits.n))
+    chunk = max(1, min(1000, _CELLS_PER_CHUNK // (audits.runs * audits.n)))
     chunks = [min(chunk, audits.times - start) for start in range(0, audits.times, chunk)]
     streams = np.random.SeedSequence(audits.seed).spawn(len(chunks))
     work = _Work(workers, progress, len(chunks))
@@ -280,11 +291,18 @@ def _statistics(
     mechanism: Mechanism, rows: list[RowTest], audits: Audits, runs: int, stream: np.random.SeedSequence
 ) -> list[list[list[int]]]:
     """What some runs came to, for every row and each of its tests."""
-    played = mechanism.play(audits.n, audits.n, np.random.default_rng(stream), runs, audits.rule)
-    return [
-        [[test.statistic(evidence.top(test.released)) for evidence in played] for test in row.tests]
-        for row in rows
-    ]
+    rng = np.random.default_rng(stream)
+    if audits.runs == 1:
+        merged = apart = mechanism.play(audits.n, audits.n, rng, runs, audits.rule)
+    else:
+        merged, apart = mechanism.play_together(audits.n, audits.runs, rng, runs, audits.rule)
+    found = []
+    for row in rows:
+        played = apart if row.method.independent_runs > 1 else merged
+        found.append(
+            [[test.statistic(evidence.top(test.released)) for evidence in played] for test in row.tests]
+        )
+    return found
 
 
 def _largest_rejected(row: RowTest, test: Test, statistics: list[int], level: float) -> int:

@@ -9,13 +9,22 @@ from numpy.typing import NDArray
 
 from tightaudit.support.errors import InputError, Place, did_you_mean
 
-USUAL_NAMES = {"score": ("score", "scores"), "member": ("member", "members"), "id": ("id", "ids")}
+USUAL_NAMES = {
+    "score": ("score", "scores"),
+    "member": ("member", "members"),
+    "id": ("id", "ids"),
+    "run": ("run", "runs"),
+}
+NAMES_OF_THINGS = ("id", "run")
+"""Roles whose values are text or whole numbers."""
 _LISTED_NAMES = 12
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns that hold scores, secret bits and ids; None stands for their usual names.
+    """Names of the columns that hold scores, secret bits, ids and runs; None stands for their usual names.
+
+    A column of runs says which of several runs, independent of each other, a canary was in.
 
     >>> Columns(score="loss").member is None
     True
@@ -24,6 +33,7 @@ class Columns:
     score: str | None = None
     member: str | None = None
     id: str | None = None
+    run: str | None = None
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,7 @@ class Selection:
 
     names: Columns = Columns()
     needed: tuple[str, ...] = ("score", "member")
-    wanted: tuple[str, ...] = ("id",)
+    wanted: tuple[str, ...] = NAMES_OF_THINGS
     """Taken if they are there."""
 
     def among(self, names: Sequence[str], source: str) -> dict[str, str]:
@@ -70,11 +80,6 @@ class Contents:
     values: dict[str, NDArray[Any]]
     known: dict[str, Any] = field(default_factory=dict)
     """Further arguments of a Run: whether outcomes are independent, the claim, and so on."""
-
-    @property
-    def ids(self) -> NDArray[Any] | None:
-        """The ids, if the file has any."""
-        return self.values.get("id")
 
 
 def bits_of_words(words: Sequence[str], source: str, lines: Sequence[int]) -> NDArray[np.bool_]:

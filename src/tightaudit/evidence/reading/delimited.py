@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tightaudit.evidence.ids import text_or_integers
-from tightaudit.evidence.reading.columns import Contents, Selection, bits_of_words
+from tightaudit.evidence.reading.columns import NAMES_OF_THINGS, Contents, Selection, bits_of_words
 from tightaudit.evidence.reading.lines import bounded_lines
 from tightaudit.support.errors import InputError, Place
 
@@ -35,8 +35,8 @@ def read_delimited(
         position = {role: names.index(name) for role, name in roles.items()}
         scores, lines = array("d"), array("q")
         members: list[str] = []
-        ids: list[str] = []
-        score_at, member_at, id_at = (position.get(role) for role in ("score", "member", "id"))
+        named: dict[str, list[str]] = {role: [] for role in NAMES_OF_THINGS if role in position}
+        score_at, member_at = (position.get(role) for role in ("score", "member"))
         for row in reader:
             if not row:
                 continue
@@ -48,8 +48,8 @@ def read_delimited(
                 scores.append(_score(row[score_at], source, reader.line_num))
             if member_at is not None:
                 members.append(row[member_at].strip())
-            if id_at is not None:
-                ids.append(row[id_at])
+            for role, texts in named.items():
+                texts.append(row[position[role]])
     except csv.Error as error:
         place = f"{source}, line {reader.line_num}"
         raise InputError(Place(place), str(error), "values between delimiters, quoted or not") from None
@@ -58,8 +58,8 @@ def read_delimited(
         found["score"] = np.frombuffer(scores) if scores else np.empty(0)
     if member_at is not None:
         found["member"] = bits_of_words(members, source, lines)
-    if id_at is not None:
-        found["id"] = text_or_integers(Place(f"{source}, the ids"), ids)
+    for role, texts in named.items():
+        found[role] = text_or_integers(Place(f"{source}, the {role}s"), texts)
     return Contents(source, found)
 
 

@@ -44,8 +44,9 @@ def read_run(
 ) -> Run:
     r"""Read scores and secret bits from CSV, TSV, Parquet, NPZ, JSON Lines or a saved Run; `-` is a pipe.
 
-    Columns are `score`, `member` (0 or 1) and, if there is one, `id`, unless others are named. With
-    `members` the bits come from a second file and are paired with the scores by id.
+    Columns are `score`, `member` (0 or 1) and, if they are there, `id` and `run`, unless others are named.
+    Values of `run` say which of several runs, independent of each other, a canary was in. With `members` the
+    bits come from a second file and are paired with the scores by id.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "scores.csv"
@@ -58,7 +59,7 @@ def read_run(
         return _run(_read(path, Selection(names), file_format))
     if path == members == STANDARD_INPUT:
         raise InputError("members", STANDARD_INPUT, "a file: standard input already holds the scores")
-    scores = _read(path, Selection(names, ("score", "id"), ()), file_format)
+    scores = _read(path, Selection(names, ("score", "id"), ("run",)), file_format)
     bits = _read(members, Selection(names, ("member", "id"), ()), file_format)
     values = {**scores.values, "member": bits.values["member"][_pairing(scores, bits)]}
     # Who drew the coins knows more about the canaries than who scored them.
@@ -66,7 +67,7 @@ def read_run(
 
 
 def run_of_frame(frame: Frame, columns: Columns | None = None) -> Run:
-    """A Run from a pandas or polars frame with columns `score`, `member` and perhaps `id`, or as named."""
+    """A Run from a pandas or polars frame with the same columns."""
     return _run(read_frame(frame, Selection(columns or Columns())))
 
 
@@ -74,7 +75,8 @@ def _run(contents: Contents) -> Run:
     scores, members = contents.values["score"], contents.values["member"]
     if scores.size == 0:
         raise InputError(Place(contents.source), "no rows", "at least one canary")
-    return Run(scores, members, contents.ids, source=contents.source, **contents.known)
+    ids, runs = contents.values.get("id"), contents.values.get("run")
+    return Run(scores, members, ids, runs=runs, source=contents.source, **contents.known)
 
 
 def _pairing(scores: Contents, bits: Contents) -> NDArray[np.intp]:

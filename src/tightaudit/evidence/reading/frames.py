@@ -3,7 +3,7 @@
 from typing import Any, Protocol, TypeGuard
 
 from tightaudit.evidence.ids import text_or_integers
-from tightaudit.evidence.reading.columns import Contents, Selection
+from tightaudit.evidence.reading.columns import NAMES_OF_THINGS, Contents, Selection
 from tightaudit.support.errors import InputError, Place
 
 SOURCE = "the frame"
@@ -35,6 +35,6 @@ def read_frame(frame: Frame, selection: Selection) -> Contents:
     names = {str(name): name for name in getattr(frame, "column_names", frame.columns)}
     roles = selection.among(list(names), SOURCE)
     values = {role: frame[names[name]].to_numpy() for role, name in roles.items()}
-    if "id" in values:
-        values["id"] = text_or_integers(Place(f"{SOURCE}, the ids"), values["id"])
+    for role in set(values).intersection(NAMES_OF_THINGS):
+        values[role] = text_or_integers(Place(f"{SOURCE}, the {role}s"), values[role])
     return Contents(SOURCE, values)

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tightaudit.evidence.ids import text_or_integers
-from tightaudit.evidence.reading.columns import Contents, Selection
+from tightaudit.evidence.reading.columns import NAMES_OF_THINGS, Contents, Selection
 from tightaudit.evidence.reading.lines import bounded_lines
 from tightaudit.support.errors import InputError, Place
 
@@ -42,9 +42,9 @@ def read_json_lines(file: BinaryIO, source: str, selection: Selection) -> Conten
     if not roles:
         selection.among([], source)
     values = {
-        role: text_or_integers(Place(f"{source}, the ids"), column)
+        role: text_or_integers(Place(f"{source}, the {role}s"), column)
         for role, column in found.items()
-        if role == "id"
+        if role in NAMES_OF_THINGS
     }
     if "score" in found:
         values["score"] = np.array(found["score"], dtype=np.float64)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tightaudit.evidence.ids import text_or_integers
-from tightaudit.evidence.reading.columns import Contents, Selection
+from tightaudit.evidence.reading.columns import NAMES_OF_THINGS, Contents, Selection
 from tightaudit.evidence.run import TRANSCRIPT, known_from_header
 from tightaudit.support.errors import InputError, Place
 
@@ -34,8 +34,8 @@ def read_npz(file: BinaryIO, source: str, selection: Selection) -> Contents:
         raise InputError(Place(source), found, "a whole NPZ file") from None
     except MemoryError:
         raise InputError(Place(source), "more values than fit into memory", "a smaller NPZ file") from None
-    if "id" in values:
-        values["id"] = text_or_integers(Place(f"{source}, the ids"), values["id"])
+    for role in set(values).intersection(NAMES_OF_THINGS):
+        values[role] = text_or_integers(Place(f"{source}, the {role}s"), values[role])
     if header is None:
         return Contents(source, values)
     if header.dtype.kind != "U" or header.ndim != 0:

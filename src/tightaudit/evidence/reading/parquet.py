@@ -5,7 +5,7 @@ from typing import Any, BinaryIO
 from numpy.typing import NDArray
 
 from tightaudit.evidence.ids import text_or_integers
-from tightaudit.evidence.reading.columns import Contents, Selection
+from tightaudit.evidence.reading.columns import NAMES_OF_THINGS, Contents, Selection
 from tightaudit.support.errors import InputError, Place
 from tightaudit.support.extras import needs
 
@@ -35,8 +35,8 @@ def _values(column: Any, role: str, source: str) -> NDArray[Any]:
     kind = column.type
     if pyarrow.types.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type
-    if role == "id":
-        return text_or_integers(Place(f"{source}, the ids"), column.to_numpy())
+    if role in NAMES_OF_THINGS:
+        return text_or_integers(Place(name), column.to_numpy())
     if pyarrow.types.is_boolean(kind) or pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind):
         return column.to_numpy()
     raise InputError(Place(name), f"values of type {kind}", "numbers" if role == "score" else "0 or 1")

@@ -61,6 +61,7 @@ def audit_fields(report: Report) -> dict[str, Any]:
         "run": {
             "source": run.source,
             "n": run.n,
+            "runs": list(run.sizes),
             "members": int(np.count_nonzero(run.members)),
             "coin_p_value": coin_p_value(run),
             "seed": run.seed,
@@ -83,6 +84,7 @@ def _row(row: Row) -> dict[str, Any]:
     return {
         "beliefs": {
             "independent_outcomes": row.beliefs.independent,
+            "independent_runs": row.beliefs.runs,
             "family": None if row.beliefs.family is None else str(row.beliefs.family),
         },
         **bound_fields(row.bound),

@@ -14,6 +14,7 @@ def setting_fields(test: Test, evidence: AnyEvidence) -> dict[str, Any]:
         "method": method.name,
         "assumes": {
             "independent_outcomes": method.assumes.independent_outcomes,
+            "independent_runs": method.independent_runs,
             "claims": method.assumes.claims,
             "evidence": method.assumes.evidence,
         },

@@ -18,6 +18,7 @@ def calibration_fields(result: Calibration) -> dict[str, Any]:
         "claim": str(result.claim),
         "claim_is_true": result.claim_is_true,
         "n": audits.n,
+        "runs": audits.runs,
         "released": as_release(audits.released).said,
         "repetitions": audits.times,
         "seed": audits.seed,

@@ -26,10 +26,11 @@ def _row_fields(row: PlannedRow) -> dict[str, Any]:
     low, high = forecast.spread
     return {
         "independent": beliefs.independent,
+        "runs": beliefs.runs,
         "family": None if beliefs.family is None else str(beliefs.family),
         "method": forecast.method.name,
         "canaries": row.n,
-        "tried": forecast.test.n,
+        "tried": row.tried,
         "released": forecast.test.released,
         "options": forecast.method.options,
         "mean_bound": forecast.mean,

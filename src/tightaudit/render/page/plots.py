@@ -10,7 +10,7 @@ from tightaudit.render import wording
 from tightaudit.render.page.svg import Axis, Plot
 
 _LONGEST_LABEL = 52
-_STYLES = ("one", "two", "three", "four")
+_STYLES = ("one", "two", "three", "four", "five", "six")
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ def calibration_view(result: Calibration) -> list[RenderableType]:
     """A sentence, the rejection rates and the mean bounds, to be printed one after the other."""
     shared = INDEPENDENT if result.mechanism.independent else "dependent"
     audits = result.audits
+    each = f"{audits.runs} runs of n={audits.n:,}" if audits.runs > 1 else f"n={audits.n:,}"
     intro = (
-        f"{audits.times:,} audits of {result.mechanism} ({shared} outcomes), each with n={audits.n:,}, "
+        f"{audits.times:,} audits of {result.mechanism} ({shared} outcomes), each with {each}, "
         f"released {audits.released}; the claim {result.claim} is tested."
     )
     parts: list[RenderableType] = [intro, _rejection_table(result)]

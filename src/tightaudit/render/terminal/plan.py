@@ -33,9 +33,16 @@ def plan_view(plan: Plan) -> Group:
     if plan.canaries is not None and any(not row.reached for row in plan.rows):
         notes.append(Text(f"✗ the goal is not reached with {plan.canaries:,} canaries."))
     elif any(not row.reached for row in plan.rows):
-        most = max(row.forecast.test.n for row in plan.rows if not row.reached)
+        most = max(row.tried for row in plan.rows if not row.reached)
         notes.append(
             Text(f"✗ out of reach with any number of canaries; shown: {most:,}, in effect the ceiling.")
+        )
+    if any(row.beliefs.runs > 1 for row in plan.rows):
+        notes.append(
+            Text(
+                "Several runs: independent of each other, any dependence inside of each. Canaries, and "
+                "guesses to release, are those of each run."
+            )
         )
     notes.append(
         Text(
@@ -62,8 +69,8 @@ def _cells(plan: Plan, row: PlannedRow) -> list[str]:
         outcomes(row.beliefs),
         ANY if row.beliefs.family is None else "family",
         forecast.method.name,
-        f"{forecast.test.n:,}" if row.reached else "✗" if plan.canaries is None else f"✗ {forecast.test.n:,}",
-        f"{forecast.test.released:,}",
+        f"{row.tried:,}" if row.reached else "✗" if plan.canaries is None else f"✗ {row.tried:,}",
+        f"{forecast.test.released // row.beliefs.runs:,}",
         rounded_down(forecast.mean),
         f"{low:.2f}–{high:.2f}",
         share,

@@ -71,13 +71,31 @@ class Mechanism(ABC):
         """
         members = rng.random((runs, n)) < 0.5
         scores = self.scores(members, rng)
-        seeds = rng.integers(2**31, size=runs)
-        rule = rule or self.rule
-        threshold = self.threshold if rule == "threshold" else None
         return [
-            release(row, bits, released=released, guessing=Guessing(rule, threshold, int(seed)))
-            for row, bits, seed in zip(scores, members, seeds, strict=True)
+            release(row, bits, released=released, guessing=guessing)
+            for row, bits, guessing in zip(scores, members, self._guessing(rng, runs, rule), strict=True)
         ]
+
+    def play_together(
+        self, n: int, runs: int, rng: np.random.Generator, audits: int, rule: Rule | None = None
+    ) -> tuple[list[Evidence], list[Evidence]]:
+        """Audits of several runs each: with all guesses ranked together, and with each run by itself."""
+        members = rng.random((audits * runs, n)) < 0.5
+        scores = self.scores(members, rng).reshape(audits, -1)
+        labels = np.repeat(np.arange(runs), n)
+        each = list(zip(scores, members.reshape(audits, -1), self._guessing(rng, audits, rule), strict=True))
+        return tuple(
+            [
+                release(row, bits, released=row.size, guessing=guessing, runs=named)
+                for row, bits, guessing in each
+            ]
+            for named in (None, labels)
+        )  # type: ignore[return-value]
+
+    def _guessing(self, rng: np.random.Generator, audits: int, rule: Rule | None) -> list[Guessing]:
+        chosen = rule or self.rule
+        threshold = self.threshold if chosen == "threshold" else None
+        return [Guessing(chosen, threshold, int(seed)) for seed in rng.integers(2**31, size=audits)]
 
     @property
     def parameters(self) -> dict[str, object]:

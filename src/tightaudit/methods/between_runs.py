@@ -1,0 +1,258 @@
+"""Several runs, independent of each other: any dependence inside a run, none between runs.
+
+For a method that holds under any dependence let F(u) be its p-value at u errors. The errors K of a run are
+then stochastically at least K*, which has the distribution function F. Runs are independent, so ΣK is at
+least ΣK*, and Pr[ΣK* ≤ U], a convolution, is a p-value. For every λ ≥ 0, e^(λU)·Π max E[e^(-λK)] is an upper
+bound on the same probability, so that the smaller of the two is a p-value too (docs/few-runs.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from tightaudit.claims.base import Claim
+from tightaudit.claims.family import Family
+from tightaudit.evidence.counts import Evidence, released_of_each
+from tightaudit.methods.any_dependence import QUICK_PROGRAM, AnyDependence
+from tightaudit.methods.base import Assumptions, Method, in_normal_quantiles
+from tightaudit.methods.fdp_recursion import FdpRecursion
+from tightaudit.methods.parts.error_law import COARSE, FINE, Dual, laplace_dual, solved
+from tightaudit.support import checks
+from tightaudit.support.checks import FloatArray
+
+Part = tuple[int, int]
+"""The canaries of a run and how many of its guesses are released."""
+_MOST_PROGRAMS, _AHEAD, _NEAR = 4, 0.01, 0.02
+"""Places where programs are solved in a search, how finely it begins, and how near the last has to be."""
+_MOST_WORK = 6000
+"""Programs for the distribution function times the size of each, above which they take too long."""
+_RATES = (1e-3, 5.0)
+_RATE_PRECISION = 0.05
+"""Between which λ is searched for, and how finely, in its logarithm."""
+
+
+@dataclass(frozen=True)
+class BetweenRuns(Method):
+    """The errors of several runs together, each run by a method that holds under any dependence.
+
+    >>> import tightaudit as ta
+    >>> five = ta.Evidence(n=50_000, released=1000, errors=53, runs=5)
+    >>> bound = ta.lower_bound(five, "gaussian", delta=1e-5, method="fdp-recursion")
+    >>> bound.method.name, f"{bound.epsilon:.3f}"
+    ('between-runs', '3.538')
+    """
+
+    inside: FdpRecursion | AnyDependence = field(default_factory=AnyDependence)
+    """The method for one run."""
+    sizes: tuple[int, ...] = ()
+    """The canaries of each run; empty as long as only the number of runs is known."""
+    runs: int = 0
+    """The number of runs, of the same size, where sizes are still to be fixed."""
+    name = "between-runs"
+    assumes = Assumptions(independent_outcomes=False, independent_runs=True)
+    resolution = 1e-4
+    reference = "Convolution of worst laws, and of their exponential moments; docs/few-runs.md"
+
+    def __post_init__(self) -> None:
+        if not self.sizes:
+            checks.count("runs", self.runs, minimum=2)
+
+    @property
+    def open(self) -> bool:  # type: ignore[override]
+        return not self.sizes
+
+    def fixed(self, n: int, typical: Claim) -> BetweenRuns:  # noqa: ARG002
+        if self.sizes:
+            return self
+        each, more = divmod(n, self.runs)
+        return replace(self, sizes=tuple(each + (place < more) for place in range(self.runs)))
+
+    @property
+    def independent_runs(self) -> int:
+        return len(self.sizes) or self.runs
+
+    @property
+    def stand_in(self) -> BetweenRuns:
+        return replace(self, inside=FdpRecursion())
+
+    @property
+    def quick(self) -> BetweenRuns:
+        return self if isinstance(self.inside, FdpRecursion) else self.stand_in
+
+    def most_released(self, n: int) -> int:  # noqa: ARG002
+        # With more, programs take too long, and what they gain is worth more than what more guesses do.
+        return sum(min(size, QUICK_PROGRAM) for size in self.sizes)
+
+    def remark(self, released: int) -> str | None:
+        ways = "the smaller of two bounds was taken, by convolution and by exponential moments"
+        if not self._solves(self._parts(released)):
+            ways = "by convolution of what fdp-recursion says of each run"
+        return f"{len(self.sizes)} runs, any dependence inside of each; {ways}"
+
+    def p_value(self, claim: Claim, evidence: Evidence) -> float:
+        parts, errors = self._parts(evidence.released), evidence.errors
+        found = _convolved(claim, parts, errors)
+        if self._solves(parts) and found > 0:
+            found = min(found, _Duals.at(claim, parts, errors).p_value(claim))
+        return found
+
+    def excess(self, claim: Claim, evidence: Evidence, level: float) -> float:
+        """Positive if not rejected; programs are solved only where the recursion leaves it open."""
+        parts, errors = self._parts(evidence.released), evidence.errors
+        found = _convolved(claim, parts, errors)
+        if found > level and self._solves(parts):
+            found = min(found, _Duals.at(claim, parts, errors).p_value(claim))
+        return in_normal_quantiles(found, level)
+
+    def last_rejected(self, family: Family, evidence: Evidence, level: float) -> float:
+        """The largest leak that is rejected, with programs at two or three places.
+
+        Their dual solutions bound the p-values of all claims, as for a single run.
+        """
+        parts, errors = self._parts(evidence.released), evidence.errors
+
+        def rough(claim: Claim) -> float:
+            return in_normal_quantiles(_convolved(claim, parts, errors), level)
+
+        if not self._solves(parts):
+            return family.last_rejected(rough)
+        leak = 0.0 if rough(family.most_private) > 0 else family.last_rejected(rough, _AHEAD)
+        if leak == 0 or family.leaking(leak).curve_kinks.size:
+            # A dual stands on the kinks of its claim, and says little about one with kinks elsewhere.
+            return family.last_rejected(
+                lambda claim: self.excess(claim, evidence, level), 10 * self.resolution, rejected=leak
+            )
+        duals: list[_Duals] = []
+
+        def excess(claim: Claim) -> float:
+            return in_normal_quantiles(min(each.p_value(claim) for each in duals), level)
+
+        place = min((1 + 2 * _AHEAD) * leak, 0.5 * (leak + family.upper))
+        for _ in range(_MOST_PROGRAMS):
+            duals.append(_Duals.at(family.leaking(place), parts, errors))
+            if excess(family.leaking(leak)) > 0:
+                return family.last_rejected(rough, self.resolution, rejected=leak)
+            leak = family.last_rejected(excess, self.resolution / 2, rejected=leak)
+            if abs(leak - place) <= _NEAR * place:
+                break
+            place = leak
+        return leak
+
+    def mean_if_independent(self, truth: Claim, n: int, released: int) -> float:  # noqa: ARG002
+        parts = self._parts(released)
+        return sum(runs * Method.mean_if_independent(self, truth, *part) for part, runs in parts.items())
+
+    def _parts(self, released: int) -> Counter[Part]:
+        """How many runs there are of each kind; those that release nothing say nothing."""
+        each = released_of_each(self.sizes, released)
+        return Counter(part for part in zip(self.sizes, each, strict=True) if part[1])
+
+    def _solves(self, parts: Mapping[Part, int]) -> bool:
+        """Whether programs are worth their time: with several sizes, they are as many times slower."""
+        limit = QUICK_PROGRAM if len(parts) <= 2 else 0
+        return isinstance(self.inside, AnyDependence) and all(
+            released <= min(limit, self.inside.largest_program) for _, released in parts
+        )
+
+
+def _convolved(claim: Claim, parts: Mapping[Part, int], errors: int) -> float:
+    """Pr[ΣK* ≤ errors], with the distribution functions that the recursion gives."""
+    recursion = FdpRecursion()
+    return _at_most(
+        {part: recursion.distribution(claim, *part, up_to=errors) for part in parts}, parts, errors
+    )
+
+
+def _at_most(laws: Mapping[Part, FloatArray], parts: Mapping[Part, int], errors: int) -> float:
+    """The probability that independent counts with these distribution functions add up to at most `errors`.
+
+    >>> _at_most({(9, 1): np.array([0.5, 1.0])}, {(9, 1): 2}, 1)
+    0.75
+    """
+    total = np.ones(1)
+    for part, runs in parts.items():
+        # What bounds Pr[K ≤ u+1] bounds Pr[K ≤ u].
+        law = np.minimum.accumulate(np.clip(laws[part], 0.0, 1.0)[::-1])[::-1]
+        masses = np.diff(law, prepend=0.0)
+        for _ in range(runs):
+            total = np.convolve(total, masses)[: errors + 1]
+    return min(1.0, float(total.sum()))
+
+
+@dataclass(frozen=True)
+class _Duals:
+    """Solutions of the dual programs of all runs: together they bound the p-value of every claim."""
+
+    parts: Mapping[Part, int]
+    errors: int
+    laws: Mapping[Part, list[Dual]]
+    """For each part, those of Pr[K ≤ u], u = 0, 1, …; past the last one it may be 1."""
+    moments: Mapping[Part, Dual]
+    """For each part, that of E[e^(-rate·K)]."""
+    rate: float
+
+    @classmethod
+    def at(cls, claim: Claim, parts: Mapping[Part, int], errors: int) -> _Duals:
+        """The best ones for a claim."""
+        rate = _best_rate(lambda rate: _log_moments(claim, parts, rate, COARSE), errors)
+        return cls(
+            parts,
+            errors,
+            {part: _law_duals(claim, *part, errors) for part in parts},
+            {part: laplace_dual(claim, *part, rate, FINE) for part in parts},
+            rate,
+        )
+
+    def p_value(self, claim: Claim) -> float:
+        laws = {}
+        for (n, released), duals in self.laws.items():
+            law = np.ones(min(self.errors, released) + 1)
+            law[: len(duals)] = [dual.p_value(claim, n) for dual in duals]
+            laws[n, released] = law
+        moments = sum(
+            self.parts[part] * _log(dual.p_value(claim, part[0])) for part, dual in self.moments.items()
+        )
+        return min(
+            _at_most(laws, self.parts, self.errors), math.exp(min(0.0, self.rate * self.errors + moments))
+        )
+
+
+def _law_duals(claim: Claim, n: int, released: int, errors: int) -> list[Dual]:
+    """For u = 0, 1, … errors, until nothing is left to bound; none where that would take too long."""
+    duals: list[Dual] = []
+    at_most = FdpRecursion().distribution(claim, n, released, errors)
+    if released * int(np.count_nonzero(at_most < 1)) > _MOST_WORK:
+        return duals
+    for count in range(min(errors, released - 1) + 1):
+        duals.append(solved(claim, Evidence(n, released, count), float(at_most[count])))
+        if duals[-1].p_value(claim, n) >= 1:
+            break
+    return duals
+
+
+def _log_moments(claim: Claim, parts: Mapping[Part, int], rate: float, points: int) -> float:
+    return sum(
+        runs * _log(laplace_dual(claim, *part, rate, points).p_value(claim, part[0]))
+        for part, runs in parts.items()
+    )
+
+
+def _best_rate(log_moments: Callable[[float], float], errors: int) -> float:
+    """The λ with the smallest bound, about: any would do."""
+    found = minimize_scalar(
+        lambda log_rate: math.exp(log_rate) * errors + log_moments(math.exp(log_rate)),
+        bounds=(math.log(_RATES[0]), math.log(_RATES[1])),
+        method="bounded",
+        options={"xatol": _RATE_PRECISION},
+    )
+    return math.exp(float(found.x))
+
+
+def _log(moment: float) -> float:
+    return math.log(min(max(moment, np.finfo(float).tiny), 1.0))
