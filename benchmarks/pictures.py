@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import few_runs
 import jax_trainings
 import peers
 import plans
@@ -38,7 +39,7 @@ def _value(cell: str) -> float | str:
 def main() -> None:
     folder = Path(sys.argv[1])
     draw_paper(folder / "paper")
-    for drawn in (peers, tightness, validity, plans, jax_trainings):
+    for drawn in (peers, tightness, validity, plans, jax_trainings, few_runs):
         drawn.draw(folder)
 
 

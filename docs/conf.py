@@ -40,6 +40,7 @@ NAVIGATION = {
         "jax": "Audit a training with JAX-Privacy",
         "zoo": "A zoo of real mistakes",
         "any-scores": "Audit from any scores",
+        "few-runs": "A few runs, and looks before the end",
         "plan": "Plan: how many canaries",
     },
     "What to trust": {

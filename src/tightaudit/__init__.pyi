@@ -1,6 +1,7 @@
 from .auditing.audit import audit as audit
+from .auditing.looking import Looking as Looking
 from .auditing.question import Question as Question
-from .auditing.report import Report as Report
+from .auditing.report import Look as Look, Report as Report
 from .auditing.rows import Row as Row
 from .bounds.beliefs import Beliefs as Beliefs
 from .bounds.many_runs import ManyRuns as ManyRuns, many_runs as many_runs
@@ -35,6 +36,7 @@ from .methods.order_statistics import OrderStatistics as OrderStatistics
 from .methods.rank_weighted import RankWeighted as RankWeighted
 from .methods.steinke import Steinke as Steinke
 from .planning.canaries import Goal as Goal, Plan as Plan, plan as plan
+from .planning.looks import Looks as Looks
 from .planning.release import Best as Best, Count as Count, Planned as Planned, Share as Share
 from .simulate.calibration import Audits as Audits, Calibration as Calibration, calibrate as calibrate
 from .support.errors import InputError as InputError

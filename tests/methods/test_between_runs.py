@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 import tightaudit as ta
 from tightaudit.methods.between_runs import BetweenRuns, _at_most
 from tightaudit.methods.exact import expected_errors
-from tightaudit.methods.parts.error_law import laplace_dual
+from tightaudit.methods.parts.error_law import Program, grid_of, laplace_dual
 
 RUNS, ERRORS, BOUNDS = (2, 3, 5, 10, 20), (21, 32, 53, 105, 210), (3.307, 3.411, 3.538, 3.663, 3.739)
 """1-GDP, δ = 1e-5, n = 10⁴ and r = 200 in each run, errors as expected: the bound by convolution."""
@@ -169,3 +169,21 @@ def test_bad_input() -> None:
     for method in ("exact", "steinke", "rank-weighted"):
         with pytest.raises(ta.InputError, match=f"method={method}: expected one for several runs"):
             ta.p_value(evidence, "gaussian(mu=1)", method=method)
+
+
+@pytest.mark.parametrize("errors", [0, 1, 3, 6])
+def test_the_worst_laws_of_one_run_do_not_beat_several(errors: int) -> None:
+    """Runs that are each as bad as a run can be for some count, added up exactly."""
+    claim, n, r, runs = ta.Gaussian(1.0), 1000, 50, 3
+    program = Program(n, r, errors)
+    assert program.low == 0
+    _, law = program.solve(claim, grid_of(claim, n, r, 60))
+    masses = np.maximum(law, 0) / np.maximum(law, 0).sum()
+    total = masses
+    for _ in range(runs - 1):
+        total = np.convolve(total, masses)
+    for seen in (0, 3, 6, 12, 20):
+        evidence = ta.Evidence(n=runs * n, released=runs * r, errors=seen, runs=runs)
+        # The program's grid of ε leaves a law a little more room than the claim does.
+        exact = total[: seen + 1].sum()
+        assert exact <= 1.01 * ta.p_value(evidence, claim, method="any-dependence") + 1e-9, seen

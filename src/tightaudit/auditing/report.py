@@ -16,7 +16,35 @@ from tightaudit.evidence.checkup import Checkup
 from tightaudit.evidence.counts import Evidence
 from tightaudit.evidence.run import Run
 from tightaudit.methods.base import Test
+from tightaudit.planning.looks import Looks
 from tightaudit.planning.release import Release
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look at a training came to."""
+
+    step: int
+    """The step after which it was taken."""
+    confidence: float
+    """By its share of the level."""
+    epsilon: float | None
+    """The headline's bound for the steps so far."""
+    claimed: float | None
+    """What is claimed for them."""
+    p_value: float | None
+    """Of the claim."""
+    rejected: bool
+
+
+@dataclass(frozen=True)
+class Looked:
+    """Looks that were planned, and what those that were taken came to."""
+
+    looks: Looks
+    confidence: float
+    """Of all looks together."""
+    taken: tuple[Look, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,6 +60,8 @@ class Report:
     warnings: tuple[str, ...]
     command: str | None = None
     """The command line that made the report, if one did."""
+    looked: Looked | None = None
+    """The looks at the training that this report is the last of; None if it was not looked at before."""
 
     @property
     def headline(self) -> Row | None:
@@ -50,8 +80,19 @@ class Report:
 
     @property
     def violated(self) -> bool | None:
-        """Whether the claim is rejected, assuming only what was stated; None if nothing decides it."""
-        return None if self.claim_row is None else self.claim_row.rejected
+        """Whether the claim is rejected, assuming only what was stated; None if nothing decides it.
+
+        Of several looks one is enough: each has its share of the level.
+        """
+        if self.claim_row is None:
+            return None
+        return self.claim_row.rejected or self.rejected_before is not None
+
+    @property
+    def rejected_before(self) -> Look | None:
+        """The first look before this one at which the claim was rejected."""
+        earlier = () if self.looked is None else self.looked.taken[:-1]
+        return next((look for look in earlier if look.rejected), None)
 
     @property
     def checkup(self) -> Checkup | None:

@@ -27,11 +27,15 @@ class AuditsOptions:
         list[str] | None, naming("A method; repeat it for several. All by default: {methods}.", "methods")
     ] = None
     runs: Annotated[int, counting("Runs of n canaries each in every audit.")] = 1
+    look: Annotated[
+        list[int] | None, counting("Look after this step, of a mechanism with steps; repeat it for several.")
+    ] = None
     repetitions: Annotated[int, counting("Number of audits.")] = 10_000
     seed: Seed = 0
 
     def audits(self) -> Audits:
         """As one object."""
+        from tightaudit.planning.looks import Looks
         from tightaudit.simulate.calibration import Audits
 
         return Audits(
@@ -42,6 +46,7 @@ class AuditsOptions:
             times=self.repetitions,
             seed=self.seed,
             runs=self.runs,
+            looks=None if not self.look else Looks(tuple(self.look)),
         )
 
 

@@ -10,7 +10,7 @@ from tightaudit.support.notation import Value, shortest, text_form
 
 if TYPE_CHECKING:
     from tightaudit.auditing.power import Visible
-    from tightaudit.auditing.report import Report
+    from tightaudit.auditing.report import Looked, Report
     from tightaudit.auditing.rows import Row
     from tightaudit.bounds.beliefs import Beliefs
     from tightaudit.bounds.one_run import Bound
@@ -163,6 +163,12 @@ def verdict_sentence(report: Report) -> str:
         if row.beliefs.independent or row.beliefs.runs > 1:
             rests = independence_condition(True, runs=row.beliefs.runs)
     sure = f"{percent(report.question.confidence)} confidence"
+    if report.looked is not None and report.rejected_before is not None:
+        return (
+            f"The run was inconsistent with its claim after {report.rejected_before.step:,} steps "
+            f"(p = {shown_p_value(report.rejected_before.p_value or 0.0)}), at "
+            f"{percent(report.looked.confidence)} confidence for all looks together, {rests}."
+        )
     if row.rejected:
         audited_runs = "The runs are" if report.run.sizes else "The run is"
         return f"{audited_runs} inconsistent with {claimed}, at {sure}, {rests}."
@@ -410,6 +416,32 @@ def checkup_level(checkup: Checkup) -> str:
     )
 
 
+def look_line(report: Report) -> str:
+    """A look at a training in one line."""
+    looked = report.looked
+    assert looked is not None
+    look = looked.taken[-1]
+    place, of = looked.looks.at.index(look.step) + 1, len(looked.looks.at)
+    bound = "no bound" if look.epsilon is None else f"ε ≥ {rounded_down(look.epsilon)}"
+    claimed = "" if look.claimed is None else f" of {look.claimed:.4g} claimed so far"
+    decided = ""
+    if look.p_value is not None:
+        decision = "REJECTED" if look.rejected else "stands"
+        decided = f"; the claim {decision} (p = {shown_p_value(look.p_value)})"
+    return f"look {place} of {of}, after {look.step:,} steps: {bound}{claimed}{decided}"
+
+
+def looks_sentence(looked: Looked) -> str:
+    """How several looks share a level."""
+    level, last = round(1 - looked.confidence, 12), looked.taken[-1]
+    return (
+        f"Look {looked.looks.at.index(last.step) + 1} of {len(looked.looks.at)}, after {last.step:,} of "
+        f"{looked.looks.at[-1]:,} steps. The looks share a level of {percent(level)}; this one has "
+        f"{percent(round(1 - last.confidence, 12))}. So a true claim is rejected at any of them in at most "
+        f"{percent(level)} of trainings."
+    )
+
+
 def notes(report: Report) -> list[str]:
     """What a reader of the table has to know."""
     sure = percent(report.question.confidence)
@@ -418,6 +450,8 @@ def notes(report: Report) -> list[str]:
         f"Each row on its own holds with {sure} confidence, at δ = {report.question.delta:g}, if its beliefs "
         "are true; the largest, picked afterwards, does not.",
     ]
+    if report.looked is not None:
+        lines.append(looks_sentence(report.looked))
     if report.question.family is not None and not report.question.family_known:
         lines.append(
             f"Rows with the curve {shown_family(report.question.family)} hold only if the privacy curve is "

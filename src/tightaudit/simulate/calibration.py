@@ -14,8 +14,10 @@ from tightaudit.auditing.rows import RowTest, row_test, table_of_beliefs
 from tightaudit.bounds.beliefs import Beliefs
 from tightaudit.claims.base import Claim
 from tightaudit.claims.text import as_claim
-from tightaudit.evidence.counts import Rule
+from tightaudit.evidence.counts import Guessing, Rule
+from tightaudit.evidence.guessing import release
 from tightaudit.methods.base import METHODS, Method, Test, as_method
+from tightaudit.planning.looks import Looks
 from tightaudit.planning.release import Release, as_release
 from tightaudit.simulate.mechanisms.base import Mechanism, as_mechanism
 from tightaudit.support import checks
@@ -47,6 +49,8 @@ class Audits:
     seed: int = 0
     runs: int = 1
     """Runs of n canaries each that every audit has."""
+    looks: Looks | None = None
+    """The steps after which every audit looks at its run, of a mechanism that has steps."""
 
     def __post_init__(self) -> None:
         checks.count("n", self.n, minimum=1)
@@ -54,6 +58,9 @@ class Audits:
         object.__setattr__(self, "released", as_release(self.released))
         checks.count("times", self.times, minimum=1)
         checks.seed(self.seed)
+        if self.looks is not None and (self.table or self.methods is not None or self.runs > 1):
+            expected = "no table, methods or several runs with looks, which are taken by an audit's first row"
+            raise InputError("looks", self.looks.at, expected)
         if self.table and self.methods is not None:
             raise InputError("methods", self.methods, "no methods with the table, whose rows have their own")
         if self.table and self.rule is None:
@@ -209,6 +216,8 @@ def calibrate(
         confidence=1 - levels[0],
         runs=(audits.n,) * audits.runs if audits.runs > 1 else (),
     )
+    if audits.looks is not None:
+        return _calibrate_looks(audited, audits, question, audits.looks, levels, _Work(workers, progress, 0))
     searched = bounds and bool(tested.parameter_names)
     if searched:
         question.require_bounds()
@@ -262,6 +271,74 @@ def calibrate(
             beliefs = row.beliefs if audits.table else None
             means.append(_mean_bound(row.method.name, epsilons, tested.epsilon(question.delta), beliefs))
     return Calibration(audited, audits, question, tuple(rejections), tuple(means))
+
+
+def _calibrate_looks(
+    mechanism: Mechanism,
+    audits: Audits,
+    question: Question,
+    looks: Looks,
+    levels: Sequence[float],
+    work: "_Work",
+) -> Calibration:
+    """How often each look rejects what is true so far, at its share of the level, and how often any does."""
+    rows = [
+        table_of_beliefs(
+            replace(question, claim=claim, family=claim.own_family()),
+            audits.n,
+            as_release(audits.released),
+            rule=mechanism.rule,
+        )[0]
+        for claim in (mechanism.after(step).claim for step in looks.at)
+    ]
+    chunk = max(1, min(100, _CELLS_PER_CHUNK // audits.n))
+    chunks = [min(chunk, audits.times - start) for start in range(0, audits.times, chunk)]
+    streams = np.random.SeedSequence(audits.seed).spawn(len(chunks))
+    work.expect(len(chunks) + len(levels) * len(rows))
+    drawn = work.done(
+        delayed(_statistics_at_looks)(mechanism, rows, audits, looks, times, stream)
+        for times, stream in zip(chunks, streams, strict=True)
+    )
+    columns = [np.concatenate(parts) for parts in zip(*drawn, strict=True)]
+    limits = work.done(
+        delayed(_largest_rejected)(row, row.tests[0], np.unique(column).tolist(), level * looks.share(place))
+        for level in levels
+        for place, (row, column) in enumerate(zip(rows, columns, strict=True))
+    )
+    rejections = []
+    for level in levels:
+        hits = [column <= next(limits) for column in columns]
+        for place, (step, hit) in enumerate(zip(looks.at, hits, strict=True)):
+            own = Rejections(
+                f"after {step} steps", level * looks.share(place), int(hit.sum()), audits.times, True
+            )
+            rejections.append(own)
+        anywhere = int(np.any(hits, axis=0).sum())
+        rejections.append(Rejections(f"any of {len(looks.at)} looks", level, anywhere, audits.times, True))
+    return Calibration(mechanism, audits, question, tuple(rejections), ())
+
+
+def _statistics_at_looks(
+    mechanism: Mechanism,
+    rows: list[RowTest],
+    audits: Audits,
+    looks: Looks,
+    times: int,
+    stream: np.random.SeedSequence,
+) -> list[list[int]]:
+    rng = np.random.default_rng(stream)
+    members = rng.random((times, audits.n)) < 0.5
+    guessing = Guessing(mechanism.rule, mechanism.threshold)
+    found = []
+    for row, scores in zip(rows, mechanism.scores_after(looks.at, members, rng), strict=True):
+        (test,) = row.tests
+        found.append(
+            [
+                test.statistic(release(each, bits, released=test.released, guessing=guessing))
+                for each, bits in zip(scores, members, strict=True)
+            ]
+        )
+    return found
 
 
 def _mean_bound(method: str, epsilons: FloatArray, true_epsilon: float, beliefs: Beliefs | None) -> MeanBound:

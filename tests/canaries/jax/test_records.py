@@ -490,3 +490,15 @@ def test_more_steps_than_the_strategy_has() -> None:
         training.canaries.run(state)
     assert training.canaries.n == 50
     assert N == 600
+
+
+def test_looks_before_the_end() -> None:
+    training = Training(seed=1, n=200, real=200)
+    said: list[str] = []
+    looking = training.canaries.looks(at=(20, 60), delta=1e-5, say=said.append)
+    training.after_step = training.canaries.look
+    training.run()
+    assert [look.step for look in looking.taken] == [20, 60]
+    assert said[0].startswith("look 1 of 2, after 20 steps: ε ≥ ")
+    with pytest.raises(ta.InputError, match=r"looks=None: expected canaries\.looks"):
+        RecordCanaries(5).look({})

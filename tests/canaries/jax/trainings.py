@@ -55,6 +55,8 @@ class Training:
     """Whether the privatizer begins anew in each step."""
     options: dict[str, Any] = field(default_factory=dict)
     """For `clipped_grad`."""
+    after_step: Callable[[Any], object] = field(default=lambda _: None)
+    """What is told of the state after each step."""
 
     def __post_init__(self) -> None:
         if self.batches is None:
@@ -100,6 +102,7 @@ class Training:
             padded = batch_selection.pad_to_multiple_of(np.asarray(indices), PADDED)
             batch = jax.tree.map(lambda leaf, rows=padded: leaf[rows], data)
             params, state = step(params, state, batch, ids[padded], padded == -1)
+            self.after_step(state)
             if self.again:
                 state = state._replace(inner=inner)
         self.params = params

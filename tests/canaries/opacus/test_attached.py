@@ -370,3 +370,54 @@ def test_how_many_steps_to_audit_is_part_of_the_state() -> None:
     Training(canaries).train(1)
     with pytest.raises(ta.InputError, match="first_steps=3: expected None, as attached"):
         RecordCanaries(N, seed=3).load_state_dict(canaries.state_dict())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_looks_at_a_training_and_not_again_after_a_checkpoint(kind: Kind) -> None:
+    said: list[str] = []
+    canaries = kind(N, seed=1)
+    looking = canaries.looks(every=4, until=10, delta=1e-5, say=said.append)
+    Training(canaries).train(1)
+    assert [look.step for look in looking.taken] == [4]
+    resumed = kind(N, seed=1)
+    resumed.load_state_dict(canaries.state_dict())
+    again = resumed.looks(every=4, until=10, delta=1e-5, say=said.append)
+    assert [look.step for look in again.taken] == [4]
+    training = Training(resumed, attach=False)
+    training.engine.accountant.history = [(1.0, 0.2, 5)]
+    resumed.attach(training.engine, training.optimizer)
+    training.train(1)
+    assert [look.step for look in again.taken] == [4, 8, 10]
+    assert [line.split(":")[0] for line in said] == [
+        "look 1 of 3, after 4 steps",
+        "look 2 of 3, after 8 steps",
+        "look 3 of 3, after 10 steps",
+    ]
+    assert again.report is not None
+    assert again.report.question.confidence == pytest.approx(0.96)
+    with pytest.raises(ta.InputError, match="as fixed before the first look"):
+        resumed.looks(every=5, until=10, delta=1e-5)
+
+
+def test_a_training_is_stopped_when_a_look_rejects() -> None:
+    class StoppedError(Exception):
+        pass
+
+    def stop(report: ta.Report) -> None:
+        raise StoppedError(report.verdict)
+
+    canaries = RecordCanaries(N, seed=1, first_steps=10)
+    looking = canaries.looks(at=(5, 10), delta=1e-5, on_rejection=stop, say=lambda _: None)
+    training = Training(canaries)
+    training.optimizer.noise_multiplier = 1.0
+    add_noise = training.optimizer.add_noise
+
+    def silent() -> None:
+        training.optimizer.noise_multiplier = 0.05
+        add_noise()
+        training.optimizer.noise_multiplier = 1.0
+
+    training.optimizer.add_noise = silent
+    with pytest.raises(StoppedError, match="inconsistent with the claim"):
+        training.train(4)
+    assert len(looking.taken) == 1

@@ -24,6 +24,7 @@ from tightaudit.canaries.checkup import check_up
 from tightaudit.canaries.jax.planted import TENSORS, Planted, join, loss_with_canaries, plant
 from tightaudit.canaries.jax.promises import Promise, promise
 from tightaudit.canaries.jax.watched import watch, watched_in
+from tightaudit.canaries.looked_at import LookedAt
 from tightaudit.canaries.participation import Pattern
 from tightaudit.canaries.transcript import Step
 from tightaudit.claims.base import Claim
@@ -32,7 +33,7 @@ from tightaudit.evidence.run import Run
 from tightaudit.support.errors import InputError
 
 
-class RecordCanaries:
+class RecordCanaries(LookedAt):
     """Canaries that travel through batches, gradients, clipping and noise like every other record.
 
         canaries = RecordCanaries(n=5000)
@@ -154,6 +155,14 @@ class RecordCanaries:
     def checkup(self, state: Any) -> Checkup:
         """What the accountant assumes against what was seen, one check after the other."""
         return check_up(self._bank(state), self._promised.accounted)
+
+    def look(self, state: Any) -> None:
+        """Take the look that is due after this step, if one is: call it after every step."""
+        if self._looking is None:
+            raise InputError("looks", None, "canaries.looks(…) before training")
+        step = int(np.asarray(watched_in(state, self._fingerprint).step))
+        if self._looking.due(step):
+            self._looking.take(step, self.run(state))
 
     @property
     def _promised(self) -> Promise:

@@ -21,7 +21,8 @@ from opacus.utils.adaptive_clipping.adaptive_clipping_utils import PrivacyEngine
 from tightaudit.canaries.accounted import History, as_history, total
 from tightaudit.canaries.bank import Bank, Coin, Design
 from tightaudit.canaries.checkup import check_up
-from tightaudit.canaries.opacus.workers import common_seed, gathered, workers
+from tightaudit.canaries.looked_at import LookedAt
+from tightaudit.canaries.opacus.workers import common_seed, gathered, rank, workers
 from tightaudit.canaries.transcript import Step
 from tightaudit.claims.base import Claim
 from tightaudit.claims.parts.composed import LARGEST_SIGMA
@@ -90,7 +91,7 @@ class Accountant:
         return total(tuple(self.engine.accountant.history))
 
 
-class OpacusCanaries(ABC):
+class OpacusCanaries(LookedAt, ABC):
     """Canaries in a training with Opacus. The claim is what the engine's accountant has written down."""
 
     source: ClassVar[str]
@@ -171,10 +172,11 @@ class OpacusCanaries(ABC):
 
     def state_dict(self) -> dict[str, Any]:
         """All that is needed to go on from here, secret bits included: for the checkpoint of the model."""
-        return {
+        state = {
             name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value
             for name, value in self.bank.state().items()
         }
+        return state if self._looking is None else {**state, "looks": self._looking.state()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a checkpoint: the same coins, the steps so far."""
@@ -184,6 +186,9 @@ class OpacusCanaries(ABC):
                 for name, value in state.items()
             }
         )
+        self._looked = state.get("looks", "")
+        if self._looking is not None and self._looked:
+            self._looking.load(self._looked)
 
     @property
     @abstractmethod
@@ -230,13 +235,16 @@ class OpacusCanaries(ABC):
         return ready
 
     def _before_step(self) -> None:
-        if self.bank.active:
+        active = self.bank.active
+        if active:
             step = self._step(batch_scale(self._optimizer))
             if self._local is not None:
                 every = gathered(self._local)
                 step = replace(step, alike=every @ every.T)
             self.bank.record(step)
         self._after_step()
+        if active and self._looking is not None and self._looking.due(self.bank.steps):
+            self._looking.take(self.bank.steps, self.run(), aloud=rank() == 0)
 
     def _accounted(self) -> tuple[float, float, int]:
         """Noise multiplier and rate that were written down for this step, and the steps so far."""

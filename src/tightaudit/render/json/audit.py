@@ -57,6 +57,7 @@ def audit_fields(report: Report) -> dict[str, Any]:
             "often": report.visible.often,
         },
         "checkup": None if report.checkup is None else report.checkup.to_dict(),
+        "looks": [] if report.looked is None else [asdict(look) for look in report.looked.taken],
         "rows": [_row(row) for row in report.rows],
         "run": {
             "source": run.source,

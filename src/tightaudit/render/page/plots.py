@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tightaudit.auditing.report import Report
+from tightaudit.auditing.report import Looked, Report
 from tightaudit.render import wording
 from tightaudit.render.page.svg import Axis, Plot
 
@@ -24,9 +24,31 @@ class Figure:
 
 def figures(report: Report) -> Iterator[Figure]:
     """All figures of the report, in reading order."""
+    if report.looked is not None:
+        yield _looks(report.looked)
     yield _scores(report)
     yield _trade_offs(report)
     yield _bounds(report)
+
+
+def _looks(looked: Looked) -> Figure:
+    steps = [float(look.step) for look in looked.taken]
+    bounds = [look.epsilon or 0.0 for look in looked.taken]
+    claimed = [look.claimed or 0.0 for look in looked.taken]
+    plot = Plot(
+        "Lower bound on ε, and claimed ε, against the steps of the training, looks marked",
+        Axis("steps", 0, 1.02 * looked.looks.at[-1]),
+        Axis("ε", 0, max([0.1, *bounds, *claimed]) * 1.08),
+    )
+    plot.line([0.0, *steps], [0.0, *claimed], "two", "claimed for the steps so far")
+    plot.line(steps, bounds, "one", "audited, at least")
+    for look, bound in zip(looked.taken, bounds, strict=True):
+        plot.dot(look.step, bound, "one", "rejected" if look.rejected else None)
+    caption = (
+        f"Every dot is a look. Together they have {wording.percent(looked.confidence)} confidence; "
+        f"{len(looked.looks.at) - len(looked.taken)} of {len(looked.looks.at)} are still to come."
+    )
+    return Figure("How did it go over the steps?", plot.to_svg(), caption)
 
 
 def _scores(report: Report) -> Figure:

@@ -2,6 +2,7 @@
 
 import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,6 +54,19 @@ class Mechanism(ABC):
     @abstractmethod
     def scores(self, members: BoolArray, rng: np.random.Generator) -> FloatArray:
         """Run once per row of `members` (runs by canaries): a score per bit."""
+
+    def after(self, step: int) -> "Mechanism":
+        """The mechanism as it is after some of its steps, for one that has steps."""
+        raise InputError("looks", step, f"a mechanism with steps, such as dp-sgd; {self.name} has none")
+
+    def scores_after(
+        self,
+        steps: tuple[int, ...],
+        members: BoolArray,  # noqa: ARG002
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> Iterator[FloatArray]:
+        """The scores after each of these steps of one and the same run."""
+        raise InputError("looks", steps, f"a mechanism with steps, such as dp-sgd; {self.name} has none")
 
     def play(
         self,

@@ -1,6 +1,7 @@
 """The canary game of DP-SGD without a network: only what each canary's own coordinate releases."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from tightaudit.canaries.scores import log_likelihood_ratio
 from tightaudit.claims.dp_sgd import DpSgd
 from tightaudit.simulate.mechanisms.base import MECHANISMS, Mechanism
 from tightaudit.support.checks import BoolArray, FloatArray
+from tightaudit.support.errors import InputError
 
 
 @MECHANISMS.register
@@ -28,10 +30,22 @@ class DpSgdMechanism(Mechanism):
     def claim(self) -> DpSgd:
         return DpSgd(self.sigma, self.q, self.steps)
 
+    def after(self, step: int) -> "DpSgdMechanism":
+        if step > self.steps:
+            raise InputError("looks", step, f"at most {self.steps}, the steps of the mechanism")
+        return replace(self, steps=step)
+
     def scores(self, members: BoolArray, rng: np.random.Generator) -> FloatArray:
+        (total,) = self.scores_after((self.steps,), members, rng)
+        return total
+
+    def scores_after(
+        self, steps: tuple[int, ...], members: BoolArray, rng: np.random.Generator
+    ) -> Iterator[FloatArray]:
         total = np.zeros(members.shape)
-        for _ in range(self.steps):
+        for step in range(1, steps[-1] + 1):
             kept = members & (rng.random(members.shape) < self.q)
             noisy = kept + self.sigma * rng.standard_normal(members.shape)
             total += log_likelihood_ratio((noisy - 0.5) / self.sigma**2, self.q)
-        return total
+            if step in steps:
+                yield total.copy()
