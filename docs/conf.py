@@ -35,6 +35,7 @@ NAVIGATION = {
     "Guides": {
         "audit-your-run": "Audit your run",
         "in-your-tests": "Audit a mechanism in your tests",
+        "any-mechanism": "Audit any mechanism",
         "dpsgd": "Audit DP-SGD with Opacus",
         "records": "Audit the whole pipeline: canaries as records",
         "jax": "Audit a training with JAX-Privacy",

@@ -6,6 +6,7 @@ from .auditing.rows import Row as Row
 from .bounds.beliefs import Beliefs as Beliefs
 from .bounds.many_runs import ManyRuns as ManyRuns, many_runs as many_runs
 from .bounds.one_run import Bound as Bound, lower_bound as lower_bound
+from .calls.audit import Learning as Learning, audit_calls as audit_calls
 from .claims.approx_dp import ApproxDP as ApproxDP
 from .claims.base import Claim as Claim
 from .claims.dp_sgd import DpSgd as DpSgd

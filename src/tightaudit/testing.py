@@ -4,12 +4,14 @@ import math
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tightaudit.auditing.audit import IMPLAUSIBLE_COIN, wrong_way_round
 from tightaudit.auditing.power import Visible
+from tightaudit.calls.audit import Learning, audit_calls
 from tightaudit.claims.base import Claim
 from tightaudit.claims.parts.typical import family_through, leaky_family
 from tightaudit.claims.text import as_claim
@@ -36,6 +38,10 @@ class PrivacyViolationError(AssertionError):
     """A mechanism made fewer errors than its claim allows."""
 
 
+class VacuousTestError(AssertionError):
+    """A test could not have detected the leak that it must catch."""
+
+
 def assert_private(
     mechanism: Callable[[BoolArray, np.random.Generator], ArrayLike],
     claim: Claim | str,
@@ -44,6 +50,7 @@ def assert_private(
     false_alarm: float = 1e-6,
     independent: bool = False,
     guessing: Guessing | Rule = "two-sided",
+    must_catch: float | None = None,
     seed: int | None = None,
 ) -> Visible:
     """Fail if one run of a mechanism on n secret bits contradicts a claim; return what it could detect.
@@ -53,7 +60,8 @@ def assert_private(
     each score depends only on its own bit and its own noise, and detects smaller leaks. Without it the result
     holds under any dependence, but at such a small false-alarm rate only gross leaks are detected, unless the
     claim is a pure ε. It is an input error if not even a gross leak could be detected, if all scores are
-    equal, or if they are the wrong way round. Without a seed, one is drawn and named in the failure.
+    equal, or if they are the wrong way round. With `must_catch` the assertion also fails if a mechanism with
+    that ε could not have been detected. Without a seed, one is drawn and named in the failure.
 
     >>> def laplace(bits, rng):
     ...     return bits + rng.laplace(scale=1.0, size=bits.size)
@@ -89,13 +97,82 @@ def assert_private(
     _require_direction(evidence, run, _FOR_DIRECTION * level, seed=recorded, independent=stated)
     if method.excess(tested, evidence, shared) <= 0:
         raise PrivacyViolationError(_message(setting, evidence, recorded))
-    return Visible.by(
+    seen = Visible.by(
         Test(method, canaries, released),
         tested,
         leaky_family(tested, _delta(tested)),
         level=shared,
         delta=_delta(tested),
     )
+    _require_sight(seen, must_catch, f"n={canaries}")
+    return seen
+
+
+def assert_private_pair(
+    mechanism: Callable[..., Any],
+    first: Any,
+    second: Any,
+    claim: Claim | str,
+    *,
+    calls: int = 20_000,
+    false_alarm: float = 1e-6,
+    must_catch: float | None = None,
+    learning: Learning | None = None,
+    vectorized: bool = False,
+    seed: int | None = None,
+) -> Visible:
+    """Fail if calls of a mechanism on two neighbouring inputs contradict a claim; return what they could see.
+
+    `mechanism(data, rng)` may return anything; a score is learned from a half of the calls, the other half is
+    audited (`ta.audit_calls`). If the claim is true, the assertion fails with probability at most
+    `false_alarm`. With `must_catch` it also fails if a mechanism with that ε could not have been detected.
+
+    >>> def noisy_count(data, rng, size):
+    ...     return sum(data) + rng.laplace(scale=1.0, size=size)
+    >>> seen = assert_private_pair(
+    ...     noisy_count, [1, 1], [1, 0], "approx-dp(epsilon=1,delta=0)", vectorized=True, must_catch=1.5
+    ... )
+    >>> 1.0 < seen.epsilon < 1.5
+    True
+    """
+    __tracebackhide__ = True
+    level = checks.between("false_alarm", false_alarm)
+    report = audit_calls(
+        mechanism,
+        first,
+        second,
+        calls=calls,
+        claim=claim,
+        confidence=1 - level,
+        learning=learning,
+        vectorized=vectorized,
+        seed=seed,
+        delta=None if as_claim(claim).point is not None else _PLANNING_DELTA,
+    )
+    if report.violated:
+        row = report.claim_row
+        assert row is not None
+        raise PrivacyViolationError(
+            f"the mechanism leaks more than {as_claim(claim)} allows.\n"
+            f"{report.run.source}: {row.evidence.errors:,} of {row.evidence.released:,} released guesses are "
+            f"wrong (p = {row.p_value:.2g}; false-alarm rate {level:g}).\nTo repeat: seed={report.run.seed}"
+        )
+    _require_sight(report.visible, must_catch, f"calls={calls}")
+    return report.visible
+
+
+def _require_sight(seen: Visible, must_catch: float | None, size: str) -> None:
+    """Fail where the leak that must be caught could not have been."""
+    __tracebackhide__ = True
+    if must_catch is None:
+        return
+    wanted = checks.privacy_loss("must_catch", must_catch)
+    if seen.epsilon is None or seen.epsilon > wanted:
+        least = "no leak at all" if seen.epsilon is None else f"ε = {seen.epsilon:.3g} or more"
+        raise VacuousTestError(
+            f"a leak of ε = {wanted:g} could not have been detected: {size} can show {least}. "
+            "Give more, or a larger false_alarm."
+        )
 
 
 def _guessed(

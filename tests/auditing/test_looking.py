@@ -79,8 +79,13 @@ def test_a_resumed_training_does_not_look_twice() -> None:
     resumed.load(first.state())
     assert resumed.taken == first.taken
     assert [step for step in range(1, 61) if resumed.due(step)] == [40, 60]
-    with pytest.raises(ta.InputError, match=r"looks=.*: expected .*as fixed before the first look"):
-        looking(ta.Looks((20, 60))).load(first.state())
+    for other in (
+        looking(ta.Looks((20, 60))),
+        looking(ta.Looks((20, 40, 60)), confidence=0.5),
+        looking(ta.Looks((20, 40, 60)), delta=1e-3),
+    ):
+        with pytest.raises(ta.InputError, match=r"expected .*, as fixed before the first look"):
+            other.load(first.state())
 
 
 def test_honest_transcripts_are_rejected_as_rarely_as_all_looks_together_say() -> None:
@@ -127,6 +132,14 @@ def test_several_runs_are_calibrated() -> None:
         ),
         (lambda: Looking.of(None, every=5, until=None, at=None, delta=1e-5), "until=None"),
         (lambda: ta.Audits(9, looks=ta.Looks((1,)), table=True), "looks=\\(1,\\): expected no table"),
+        (
+            lambda: ta.calibrate(
+                "dp-sgd(sigma=1,q=0.3,steps=10)",
+                ta.Audits(9, looks=ta.Looks((5,)), times=1),
+                claim="dp-sgd(sigma=2,q=0.3,steps=10)",
+            ),
+            "expected none with looks",
+        ),
         (
             lambda: ta.calibrate("gaussian(mu=1)", ta.Audits(9, looks=ta.Looks((1,)), times=1)),
             "a mechanism with steps",

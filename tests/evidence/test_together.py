@@ -98,8 +98,29 @@ def test_claims_that_differ_in_their_parameter() -> None:
 
 def test_what_was_noticed_names_the_run() -> None:
     checkup = Checkup((Check("noise", "1", "0.5", 1e-9, "the noise is 0.5 of what was asked for"),))
-    both = together([small(1.0, remarks=("Odd.",)), small(1.0, checkup=checkup)])
-    assert both.remarks == ("Run 1: Odd.", "Run 2: the noise is 0.5 of what was asked for.")
+    report = ta.audit([small(1.0, remarks=("Odd.",)), small(1.0, checkup=checkup)], delta=1e-5)
+    assert report.run.remarks == ("Run 1: Odd.",)
+    assert report.faulted
+    assert report.checkup is not None
+    assert [check.fault for check in report.checkup.faults] == [
+        "run 2: the noise is 0.5 of what was asked for"
+    ]
+
+
+def test_runs_that_share_their_coins_are_refused() -> None:
+    first, second, _ = runs()
+    with pytest.raises(ta.InputError, match="the same coins in run 1 and run 3"):
+        ta.audit([first, second, first], delta=1e-5)
+
+
+def test_claims_without_parameters_are_compared_by_what_they_promise() -> None:
+    weak = ta.Tabulated(np.array([0, 0.5, 1]), np.array([0.9, 0.1, 0]))
+    strong = ta.Tabulated(np.array([0, 0.5, 1]), np.array([1, 0.4, 0]))
+    assert together([small(1.0, claim=weak), small(1.0, claim=weak)]).claim is weak
+    with pytest.raises(ta.InputError, match="runs: claim=tabulated"):
+        together([small(1.0, claim=strong), small(1.0, claim=weak)])
+    own = ta.audit([small(1.0, claim=strong), small(1.0)], delta=1e-5, claim="gaussian(mu=1)")
+    assert own.question.claim == ta.Gaussian(1.0)
 
 
 @pytest.mark.parametrize(

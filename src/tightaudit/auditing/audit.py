@@ -74,7 +74,7 @@ def audit(
     The run is inconsistent with the claim gaussian(mu=0.5), at 95% confidence,
     if outcomes are independent.
     """
-    run = _run(data, members, columns)
+    run = _run(data, members, columns, claim)
     if claim is None and claim_epsilon is None:
         claim = run.claim
     _require_own_family(run, family)
@@ -114,7 +114,9 @@ def audit(
     )
 
 
-def _run(data: Any, members: ArrayLike | Coins | None, columns: Columns | None) -> Run:
+def _run(
+    data: Any, members: ArrayLike | Coins | None, columns: Columns | None, claim: Claim | str | None
+) -> Run:
     if isinstance(data, Run | str | PathLike) or is_frame(data):
         if members is not None:
             raise InputError("members", "given", "none: they are part of the run, the frame or the file")
@@ -130,7 +132,7 @@ def _run(data: Any, members: ArrayLike | Coins | None, columns: Columns | None) 
             raise InputError(
                 "members" if columns is None else "columns", "given", "none: they are in the runs"
             )
-        return together(data)
+        return together(data, claim)
     if members is None:
         raise InputError("members", None, "the secret coins, one per score")
     if columns is not None:

@@ -84,12 +84,15 @@ class Looking:
 
     def state(self) -> str:
         """What a checkpoint keeps: when to look, and what was seen."""
-        return json.dumps({"looks": asdict(self.looks), "taken": [asdict(look) for look in self.taken]})
+        plan = {"looks": asdict(self.looks), "delta": self.delta, "confidence": self.confidence}
+        return json.dumps({**plan, "taken": [asdict(look) for look in self.taken]})
 
     def load(self, state: str) -> None:
         """Go on from a checkpoint: looks that were taken are not taken again."""
         saved = json.loads(state)
-        planned = Looks(**saved["looks"])
-        if planned != self.looks:
-            raise InputError("looks", f"{self.looks}", f"{planned}, as fixed before the first look")
+        planned = Looks(**saved["looks"]), saved["delta"], saved["confidence"]
+        given = self.looks, self.delta, self.confidence
+        for name, before, now in zip(("looks", "delta", "confidence"), planned, given, strict=True):
+            if before != now:
+                raise InputError(name, f"{now}", f"{before}, as fixed before the first look")
         self.taken = tuple(Look(**look) for look in saved["taken"])

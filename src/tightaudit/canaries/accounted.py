@@ -21,6 +21,14 @@ class Together:
     sigma: float
     """The noise over the sensitivity of all steps together."""
     steps: int
+    each: tuple[float, ...] = ()
+    """The noise of each step, where steps count together by composition alone."""
+
+    def first(self, steps: int) -> float:
+        """The noise over the sensitivity of the first steps; of all, where noise is correlated."""
+        if not self.each:
+            return self.sigma
+        return sum(sigma**-2.0 for sigma in self.each[:steps]) ** -0.5
 
 
 Accounted = History | Together
@@ -62,7 +70,7 @@ def first(history: History, steps: int) -> History:
 
 
 def claim_of(accounted: Accounted, steps: int) -> Claim:
-    """What a record is promised in the first steps; of steps that count together, in all of them.
+    """What a record is promised in the first steps; where noise is correlated, in all of them.
 
     >>> str(claim_of(((1.0, 0.1, 25), (0.9, 0.1, 5)), 30))
     'dp-sgd-schedule(factor=1,sigma=[1,0.9],q=[0.1,0.1],steps=[25,5])'
@@ -70,7 +78,7 @@ def claim_of(accounted: Accounted, steps: int) -> Claim:
     Gaussian(mu=0.5)
     """
     if isinstance(accounted, Together):
-        return Gaussian(1 / accounted.sigma)
+        return Gaussian(1 / accounted.first(steps))
     history = first(accounted, steps)
     if not history:
         raise InputError("steps", 0, "at least one step of training, written down by the accountant")

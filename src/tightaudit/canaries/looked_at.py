@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tightaudit.support.errors import InputError
+
 if TYPE_CHECKING:
     from tightaudit.auditing.looking import Looking
     from tightaudit.auditing.report import Report
@@ -15,6 +17,11 @@ class LookedAt:
     _looking: "Looking | None" = None
     _looked = ""
     """What a checkpoint says of looks that were taken before it."""
+
+    @property
+    def _last_step(self) -> int | None:
+        """The last step that is audited, if that is known."""
+        return None
 
     def looks(
         self,
@@ -47,7 +54,11 @@ class LookedAt:
             on_rejection=on_rejection,
             say=say,
         )
-        if self._looked:
-            looking.load(self._looked)
+        before = self._looked if self._looking is None else self._looking.state()
+        if before and (self._looking is None or self._looking.taken):
+            looking.load(before)
+        last = self._last_step
+        if last is not None and looking.looks.at[-1] > last:
+            raise InputError("looks", looking.looks.at, f"steps up to {last}, the last that is audited")
         self._looking = looking
         return looking

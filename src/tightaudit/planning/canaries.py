@@ -234,10 +234,13 @@ def _searched(forecast: Callable[[int], Forecast], surplus: Callable[[Forecast, 
         return surplus(forecast(_tidy(n)), care)
 
     low = high = float(FEWEST)
+    tried = [high]
     while at(high, _QUICK_MEDIAN) < 0:
         low, high = high, 10 * high
         if high > MOST:
-            return PlannedRow(forecast(_tidy(low)), at(low, _MEAN) >= 0)
+            best = max(tried, key=lambda n: at(n, _QUICK_MEDIAN))
+            return PlannedRow(forecast(_tidy(best)), at(best, _MEAN) >= 0)
+        tried.append(high)
     slope = 1.0
     if low < high:
         slope = (at(high, _QUICK_MEDIAN) - at(low, _QUICK_MEDIAN)) / math.log(high / low)

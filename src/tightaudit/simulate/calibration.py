@@ -217,6 +217,8 @@ def calibrate(
         runs=(audits.n,) * audits.runs if audits.runs > 1 else (),
     )
     if audits.looks is not None:
+        if claim is not None:
+            raise InputError("claim", str(tested), "none with looks: each tests what is true so far")
         return _calibrate_looks(audited, audits, question, audits.looks, levels, _Work(workers, progress, 0))
     searched = bounds and bool(tested.parameter_names)
     if searched:

@@ -27,6 +27,7 @@ from jax_privacy.matrix_factorization import banded, buffered_toeplitz, dense, s
 from tests.canaries.jax.trainings import NORM, RATE, SIGMA, STEPS, N, Training, factorized, loss
 
 import tightaudit as ta
+from tightaudit.canaries.accounted import claim_of
 from tightaudit.canaries.bank import Bank, Design
 from tightaudit.canaries.jax import Pattern, RecordCanaries
 from tightaudit.canaries.jax.planted import Planted
@@ -378,6 +379,8 @@ def test_what_is_promised(event: Any, batches: Any, strategy: Any, claim: str, p
 def test_the_relation_says_what_noise_is_made_for() -> None:
     made = promise(EVENT, relation=NeighboringRelation.REPLACE_ONE)
     assert made.sigmas[0] == 2 * SIGMA
+    composed = promise(dp_event.SelfComposedDpEvent(GaussianDpEvent(4.0), 16)).accounted
+    assert claim_of(composed, 4) == ta.Gaussian(0.5)
     assert promise(EVENT, relation=NeighboringRelation.REPLACE_SPECIAL).sigmas[0] == SIGMA
 
 
@@ -405,6 +408,18 @@ def test_the_relation_says_what_noise_is_made_for() -> None:
             "batches=truncated ones",
         ),
         ({"event": EVENT, "strategy": np.eye(60)}, "batches=None: expected the CyclicPoissonSampling"),
+        (
+            {"event": dpsgd_event(1.0, 40, sampling_prob=0.4), "batches": CYCLIC},
+            "event=one of 40 steps: expected 10 composed steps",
+        ),
+        (
+            {
+                "event": GaussianDpEvent(1.0),
+                "batches": replace(CYCLIC, truncated_batch_size=3),
+                "strategy": np.eye(40),
+            },
+            "batches=truncated ones",
+        ),
         (
             {"event": dpsgd_event(1.0, 10, sampling_prob=0.4), "batches": CYCLIC, "strategy": np.ones(6)},
             "strategy=one with 6 bands: expected at most 4 bands",

@@ -397,6 +397,11 @@ def test_looks_at_a_training_and_not_again_after_a_checkpoint(kind: Kind) -> Non
     assert again.report.question.confidence == pytest.approx(0.96)
     with pytest.raises(ta.InputError, match="as fixed before the first look"):
         resumed.looks(every=5, until=10, delta=1e-5)
+    kept = kind(N, seed=1)
+    kept.load_state_dict(canaries.state_dict())
+    assert kept.state_dict()["looks"] == canaries.state_dict()["looks"]
+    with pytest.raises(ta.InputError, match="steps up to 3, the last that is audited"):
+        kind(N, seed=1, first_steps=3).looks(at=(2, 5), delta=1e-5)
 
 
 def test_a_training_is_stopped_when_a_look_rejects() -> None:

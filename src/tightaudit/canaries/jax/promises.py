@@ -135,6 +135,9 @@ def _sampled(stretches: list[_Stretch], batches: Any, strategy: Any, *, fixed_si
         raise InputError("batches", "drawn with replacement", "replace=False, as the event says")
     cycle = getattr(batches, "cycle_length", 1)
     steps = rounds if batches is None else batches.iterations
+    if rounds != -(-steps // cycle):
+        asked = f"{-(-steps // cycle)} composed steps: in {steps} steps a record's turn comes every {cycle}"
+        raise InputError("event", f"one of {rounds} steps", asked)
     turn = np.minimum(np.arange(steps) // cycle, rounds - 1)
     sigmas = np.repeat([part.sigma for part in stretches], [part.steps for part in stretches])[turn]
     rates = np.repeat([part.rate for part in stretches], [part.steps for part in stretches])[turn]
@@ -163,7 +166,7 @@ def _known(stretches: list[_Stretch], batches: Any, strategy: Any, steps: int | 
     pattern, in_turns = _pattern(batches)
     if strategy is None:
         sigmas = np.repeat([part.sigma for part in stretches], [part.steps for part in stretches])
-        together = Together(float(1 / np.sqrt(np.sum(sigmas**-2.0))), counted)
+        together = Together(float(1 / np.sqrt(np.sum(sigmas**-2.0))), counted, tuple(sigmas.tolist()))
         return Promise(together, pattern, tuple(sigmas.tolist()), (1.0,) * counted)
     if counted > 1:
         asked = "one Gaussian event: with a strategy all steps count together"
@@ -187,6 +190,8 @@ def _pattern(batches: Any) -> tuple[Pattern, bool]:
             return Pattern(), False
         case Pattern():
             return batches, False
+        case _ if getattr(batches, "truncated_batch_size", None) is not None:
+            raise InputError("batches", "truncated ones", "batches as they were sampled, as the event says")
         case batch_selection.CyclicPoissonSampling() | batch_selection.BallsInBinsSampling():
             return Pattern(batches.cycle_length), True
         case batch_selection.BMinSepSampling():

@@ -165,6 +165,10 @@ class RecordCanaries(LookedAt):
             self._looking.take(step, self.run(state))
 
     @property
+    def _last_step(self) -> int | None:
+        return self._design.first_steps
+
+    @property
     def _promised(self) -> Promise:
         if self._promise is None:
             raise InputError("privatizer", None, "canaries.watch(privatizer, …) before training")

@@ -112,6 +112,10 @@ class OpacusCanaries(LookedAt, ABC):
         return self.bank.n
 
     @property
+    def _last_step(self) -> int | None:
+        return self.bank.design.first_steps
+
+    @property
     def steps(self) -> int:
         """The steps seen so far."""
         return self.bank.steps
@@ -176,7 +180,8 @@ class OpacusCanaries(LookedAt, ABC):
             name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value
             for name, value in self.bank.state().items()
         }
-        return state if self._looking is None else {**state, "looks": self._looking.state()}
+        looked = self._looked if self._looking is None else self._looking.state()
+        return {**state, "looks": looked} if looked else state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a checkpoint: the same coins, the steps so far."""

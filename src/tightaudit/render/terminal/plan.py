@@ -35,7 +35,9 @@ def plan_view(plan: Plan) -> Group:
     elif any(not row.reached for row in plan.rows):
         most = max(row.tried for row in plan.rows if not row.reached)
         notes.append(
-            Text(f"✗ out of reach with any number of canaries; shown: {most:,}, in effect the ceiling.")
+            Text(
+                f"✗ out of reach with any number of canaries; shown: the best, at most with {most:,} of them."
+            )
         )
     if any(row.beliefs.runs > 1 for row in plan.rows):
         notes.append(

@@ -1,0 +1,1 @@
+"""Audits of any mechanism: two inputs, many calls, a score that is learned."""
