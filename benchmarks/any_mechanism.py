@@ -27,7 +27,7 @@ from tightaudit.planning.release import Best
 from tightaudit.render.wording import rounded_down, shown_p_value
 
 CALLS, AUDITS, FEW = 2_000_000, 2000, 2000
-RIGHT = ("Laplace", "report noisy max 1")
+RIGHT = ("Laplace", "truncated geometric", "report noisy max 1", "sparse vector 1", "RAPPOR", "prefix sum")
 
 
 def audited(entry: Entry, calls: int, seed: int, *, chosen: bool = True) -> ta.Report:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,16 @@ def test_the_last_bits_of_a_naive_laplace_tell() -> None:
     assert plain is not None
     assert bits is not None
     assert bits > plain
+
+
+def test_a_mechanism_that_cannot_be_pickled_runs_on_one_core() -> None:
+    lock = threading.Lock()
+
+    def locked(data: float, rng: np.random.Generator) -> float:
+        with lock:
+            return data + rng.laplace(scale=0.2)
+
+    assert ta.audit_calls(locked, 0.0, 1.0, calls=4000, claim=PURE, seed=1).violated
 
 
 def test_features() -> None:

@@ -1,6 +1,7 @@
 """Calls of a mechanism on one of two inputs, chosen by secret coins, each call with randomness of its own."""
 
 import inspect
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -98,7 +99,7 @@ def _require_arguments(mechanism: object, count: int) -> None:
 def _done(jobs: Sequence[Any], workers: int, progress: Progress | None) -> list[Any]:
     try:
         return _parallel(jobs, workers, progress)
-    except (AttributeError, TypeError, RuntimeError) as error:
+    except (pickle.PicklingError, AttributeError, TypeError, RuntimeError) as error:
         # Raised where a mechanism cannot be handed to another process; its own errors are InputErrors here.
         if "pickle" not in str(error).lower():
             raise
