@@ -73,6 +73,27 @@ def opendp_noisy_max(epsilon: float) -> Mechanism:
     return lambda values, _: measurement(list(values))
 
 
+TABLE = (14, 6, 5, 9, 2, 4)
+"""Records by two attributes, of two and of three values."""
+NEIGHBOUR = (14, 6, 5, 9, 2, 5)
+
+
+def synthetic_table(scale: float) -> Mechanism:
+    """Synthetic records from one noisy table of counts, by mbi (private-pgm)."""
+    mbi = pytest.importorskip("mbi", reason="needs mbi")
+    domain = mbi.Domain(["first", "second"], [2, 3])
+
+    def mechanism(counts: Any, rng: np.random.Generator) -> Any:
+        noisy = np.asarray(counts) + rng.laplace(scale=scale, size=len(counts))
+        measured = [mbi.LinearMeasurement(noisy, ("first", "second"), stddev=scale)]
+        model = mbi.estimation.MirrorDescent().estimate(
+            domain, measured, known_total=float(sum(TABLE)), iters=100
+        )
+        return model.synthetic_data(rows=sum(TABLE)).datavector().astype(float)
+
+    return mechanism
+
+
 MECHANISMS = {
     "Laplace, diffprivlib": (of_diffprivlib("Laplace", sensitivity=1.0), 0.0, 1.0),
     "geometric, diffprivlib": (of_diffprivlib("Geometric", sensitivity=1), 3, 4),
@@ -101,3 +122,11 @@ def test_three_times_the_epsilon_is_caught(name: str) -> None:
     make, first, second = MECHANISMS[name]
     with pytest.raises(PrivacyViolationError, match="leaks more than"):
         assert_private_pair(make(3.0), first, second, CLAIM, calls=CALLS, seed=1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_synthetic_data() -> None:
+    """Noise that is right for proportions is too little for counts."""
+    assert_private_pair(synthetic_table(1.0), TABLE, NEIGHBOUR, CLAIM, calls=2000, must_catch=6.0, seed=1)
+    with pytest.raises(PrivacyViolationError, match="leaks more than"):
+        assert_private_pair(synthetic_table(1.0 / sum(TABLE)), TABLE, NEIGHBOUR, CLAIM, calls=2000, seed=1)

@@ -127,28 +127,29 @@ def test_wrong_mechanisms_of_the_suite(entry: Entry) -> None:
 
 
 def test_the_last_bits_of_a_naive_laplace_tell() -> None:
-    """-log(u) of a u with 32 bits, added to a number: which doubles can come out depends on the number."""
+    """Mironov (CCS 2012): a textbook sampler in doubles leaves holes that depend on the number hidden."""
 
     def naive(data: float, rng: np.random.Generator, size: int) -> Any:
-        uniform = (rng.integers(1, 2**10, size=size)) / 2**10
-        return data + np.where(rng.random(size) < 0.5, 1, -1) * -np.log(uniform)
+        sign = np.where(rng.random(size) < 0.5, 1.0, -1.0)
+        return data + sign * np.log(rng.random(size)) * 0.01
 
     plain, bits = (
         ta.audit_calls(
             naive,
             0.0,
-            1.0,
-            calls=20_000,
+            0.01,
+            calls=40_000,
             claim=PURE,
             vectorized=True,
             learning=Learning(last_bits=last_bits),
             seed=1,
-        ).epsilon
+        )
         for last_bits in (False, True)
     )
-    assert plain is not None
-    assert bits is not None
-    assert bits > plain
+    assert not plain.violated
+    assert bits.violated
+    assert bits.epsilon is not None
+    assert bits.epsilon > 1.5
 
 
 def test_a_mechanism_that_cannot_be_pickled_runs_on_one_core() -> None:
