@@ -4,6 +4,7 @@ With q_k the probability of k errors, it is the largest Σ_{k≤u} q_k that the 
 (`parts/error_law.py`, docs/any-dependence.md).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tightaudit.claims.base import Claim
@@ -12,7 +13,8 @@ from tightaudit.evidence.counts import Evidence
 from tightaudit.methods.base import METHODS, Assumptions, Method, in_normal_quantiles
 from tightaudit.methods.exact import Exact
 from tightaudit.methods.fdp_recursion import FdpRecursion
-from tightaudit.methods.parts.error_law import Dual, solved
+from tightaudit.methods.parts.dual_search import AHEAD, last_rejected_by_duals
+from tightaudit.methods.parts.error_law import solved
 from tightaudit.methods.steinke import Steinke
 from tightaudit.support import checks
 
@@ -20,8 +22,6 @@ LARGEST_PROGRAM = 4000
 """Released guesses above which the program would take more than a few seconds."""
 QUICK_PROGRAM = 400
 """The same where several programs share the time of one."""
-_MOST_PROGRAMS, _AHEAD, _NEAR = 6, 0.01, 0.02
-"""Programs in a search, how finely its start is found, and how near a program has to be to its crossing."""
 
 
 @METHODS.register
@@ -82,11 +82,7 @@ class AnyDependence(Method):
         )
 
     def last_rejected(self, family: Family, evidence: Evidence, level: float) -> float:
-        """The largest leak that is rejected, from one or two programs.
-
-        A program's dual solution bounds the p-value of every claim. So where it crosses the level is a valid
-        bound, and off by the square of how far the program was from there.
-        """
+        """The largest leak that is rejected, from one or two programs."""
         recursion = FdpRecursion()
 
         def rough(claim: Claim) -> float:
@@ -94,29 +90,20 @@ class AnyDependence(Method):
 
         if not self._solvable(evidence) or rough(family.most_private) > 0:
             return super().last_rejected(family, evidence, level)
-        leak = family.last_rejected(rough, _AHEAD)
+        leak = family.last_rejected(rough, AHEAD)
         if family.leaking(leak).curve_kinks.size:
             # A dual stands on the kinks of its claim, and says little about one with kinks elsewhere.
             return family.last_rejected(
                 lambda claim: self.excess(claim, evidence, level), self.resolution, rejected=leak
             )
-        duals: list[Dual] = []
 
-        def excess(claim: Claim) -> float:
-            p = min(dual.p_value(claim, evidence.n) for dual in duals)
-            return in_normal_quantiles(min(max(p, 0.0), 1.0), level)
+        def solve(claim: Claim) -> Callable[[Claim], float]:
+            dual = solved(claim, evidence, recursion.p_value(claim, evidence))
+            return lambda other: dual.p_value(other, evidence.n)
 
-        place = min((1 + 2 * _AHEAD) * leak, 0.5 * (leak + family.upper))
-        for _ in range(_MOST_PROGRAMS):
-            claim = family.leaking(place)
-            duals.append(solved(claim, evidence, recursion.p_value(claim, evidence)))
-            if excess(family.leaking(leak)) > 0:
-                return family.last_rejected(rough, self.resolution, rejected=leak)
-            leak = family.last_rejected(excess, self.resolution / 2, rejected=leak)
-            if abs(leak - place) <= _NEAR * place:
-                break
-            place = leak
-        return leak
+        return last_rejected_by_duals(
+            family, solve, rough, start=leak, level=level, resolution=self.resolution
+        )
 
     def _solvable(self, evidence: Evidence) -> bool:
         """Whether the program is small enough, and has anything to say."""

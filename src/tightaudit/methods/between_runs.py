@@ -22,14 +22,13 @@ from tightaudit.evidence.counts import Evidence, released_of_each
 from tightaudit.methods.any_dependence import QUICK_PROGRAM, AnyDependence
 from tightaudit.methods.base import Assumptions, Method, in_normal_quantiles
 from tightaudit.methods.fdp_recursion import FdpRecursion
+from tightaudit.methods.parts.dual_search import AHEAD, last_rejected_by_duals
 from tightaudit.methods.parts.error_law import COARSE, FINE, Dual, laplace_dual, solved
 from tightaudit.support import checks
 from tightaudit.support.checks import FloatArray
 
 Part = tuple[int, int]
 """The canaries of a run and how many of its guesses are released."""
-_MOST_PROGRAMS, _AHEAD, _NEAR = 4, 0.01, 0.02
-"""Places where programs are solved in a search, how finely it begins, and how near the last has to be."""
 _MOST_WORK = 6000
 """Programs for the distribution function times the size of each, above which they take too long."""
 _RATES = (1e-3, 5.0)
@@ -111,10 +110,7 @@ class BetweenRuns(Method):
         return in_normal_quantiles(found, level)
 
     def last_rejected(self, family: Family, evidence: Evidence, level: float) -> float:
-        """The largest leak that is rejected, with programs at two or three places.
-
-        Their dual solutions bound the p-values of all claims, as for a single run.
-        """
+        """The largest leak that is rejected, with programs for two or three claims."""
         parts, errors = self._parts(evidence.released), evidence.errors
 
         def rough(claim: Claim) -> float:
@@ -122,27 +118,20 @@ class BetweenRuns(Method):
 
         if not self._solves(parts):
             return family.last_rejected(rough)
-        leak = 0.0 if rough(family.most_private) > 0 else family.last_rejected(rough, _AHEAD)
+        leak = 0.0 if rough(family.most_private) > 0 else family.last_rejected(rough, AHEAD)
         if leak == 0 or family.leaking(leak).curve_kinks.size:
             # A dual stands on the kinks of its claim, and says little about one with kinks elsewhere.
             return family.last_rejected(
                 lambda claim: self.excess(claim, evidence, level), 10 * self.resolution, rejected=leak
             )
-        duals: list[_Duals] = []
-
-        def excess(claim: Claim) -> float:
-            return in_normal_quantiles(min(each.p_value(claim) for each in duals), level)
-
-        place = min((1 + 2 * _AHEAD) * leak, 0.5 * (leak + family.upper))
-        for _ in range(_MOST_PROGRAMS):
-            duals.append(_Duals.at(family.leaking(place), parts, errors))
-            if excess(family.leaking(leak)) > 0:
-                return family.last_rejected(rough, self.resolution, rejected=leak)
-            leak = family.last_rejected(excess, self.resolution / 2, rejected=leak)
-            if abs(leak - place) <= _NEAR * place:
-                break
-            place = leak
-        return leak
+        return last_rejected_by_duals(
+            family,
+            lambda claim: _Duals.at(claim, parts, errors).p_value,
+            rough,
+            start=leak,
+            level=level,
+            resolution=self.resolution,
+        )
 
     def mean_if_independent(self, truth: Claim, n: int, released: int) -> float:  # noqa: ARG002
         parts = self._parts(released)
