@@ -150,6 +150,20 @@ def test_runs_of_different_sizes() -> None:
     assert min(low, high) < p < max(low, high)
 
 
+def test_a_few_sizes_do_not_cost_much() -> None:
+    """Runs of nearly the same size are told as much as runs of one size."""
+    alike, mixed = (
+        ta.lower_bound(
+            ta.Evidence(n=9190, released=200, errors=10, runs=sizes),
+            "gaussian",
+            delta=1e-5,
+            method="any-dependence",
+        ).epsilon
+        for sizes in ((919,) * 10, (915, 917, 919, 921, 923) * 2)
+    )
+    assert mixed == pytest.approx(alike, rel=0.01)
+
+
 def test_one_run_is_no_several() -> None:
     one = ta.Evidence(n=1000, released=100, errors=8, runs=1)
     assert one == ta.Evidence(n=1000, released=100, errors=8)

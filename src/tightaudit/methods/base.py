@@ -136,6 +136,11 @@ class Method(ABC):
         return 1
 
     @property
+    def label(self) -> str:
+        """Its name, with what tells it from other methods of the same name."""
+        return self.name
+
+    @property
     def options(self) -> dict[str, Any]:
         """The method's options by name."""
         return asdict(self) if is_dataclass(self) else {}

@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -31,6 +32,8 @@ Part = tuple[int, int]
 """The canaries of a run and how many of its guesses are released."""
 _MOST_WORK = 6000
 """Programs for the distribution function times the size of each, above which they take too long."""
+_MOST_NUMBERS = 3
+"""Different numbers of guesses released by runs for which programs are solved."""
 _RATES = (1e-3, 5.0)
 _RATE_PRECISION = 0.05
 """Between which λ is searched for, and how finely, in its logarithm."""
@@ -65,6 +68,14 @@ class BetweenRuns(Method):
     @property
     def open(self) -> bool:  # type: ignore[override]
         return not self.sizes
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}, {self.inside.name}"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"inside": self.inside.name, "sizes": list(self.sizes)}
 
     def fixed(self, n: int, typical: Claim) -> BetweenRuns:  # noqa: ARG002
         if self.sizes:
@@ -143,8 +154,8 @@ class BetweenRuns(Method):
         return Counter(part for part in zip(self.sizes, each, strict=True) if part[1])
 
     def _solves(self, parts: Mapping[Part, int]) -> bool:
-        """Whether programs are worth their time: with several sizes, they are as many times slower."""
-        limit = QUICK_PROGRAM if len(parts) <= 2 else 0
+        """Whether programs are worth their time: as many times as there are numbers released."""
+        limit = QUICK_PROGRAM if len({released for _, released in parts}) <= _MOST_NUMBERS else 0
         return isinstance(self.inside, AnyDependence) and all(
             released <= min(limit, self.inside.largest_program) for _, released in parts
         )
@@ -180,36 +191,33 @@ class _Duals:
 
     parts: Mapping[Part, int]
     errors: int
-    laws: Mapping[Part, list[Dual]]
-    """For each part, those of Pr[K ≤ u], u = 0, 1, …; past the last one it may be 1."""
-    moments: Mapping[Part, Dual]
-    """For each part, that of E[e^(-rate·K)]."""
+    laws: Mapping[int, list[Dual]]
+    """For each number released, those of Pr[K ≤ u], u = 0, 1, …; past the last one it may be 1."""
+    moments: Mapping[int, Dual]
+    """For each number released, that of E[e^(-rate·K)]."""
     rate: float
 
     @classmethod
     def at(cls, claim: Claim, parts: Mapping[Part, int], errors: int) -> _Duals:
         """The best ones for a claim."""
-        rate = _best_rate(lambda rate: _log_moments(claim, parts, rate, COARSE), errors)
-        return cls(
-            parts,
-            errors,
-            {part: _law_duals(claim, *part, errors) for part in parts},
-            {part: laplace_dual(claim, *part, rate, FINE) for part in parts},
-            rate,
-        )
+        # A dual is tied to the number released, not to that of canaries: runs of other sizes can use it.
+        sizes = {released: max(n for n, each in parts if each == released) for _, released in parts}
+
+        def moments(rate: float, points: int) -> dict[int, Dual]:
+            return {released: laplace_dual(claim, n, released, rate, points) for released, n in sizes.items()}
+
+        rate = _best_rate(lambda rate: _log_product(claim, parts, moments(rate, COARSE)), errors)
+        laws = {released: _law_duals(claim, n, released, errors) for released, n in sizes.items()}
+        return cls(parts, errors, laws, moments(rate, FINE), rate)
 
     def p_value(self, claim: Claim) -> float:
         laws = {}
-        for (n, released), duals in self.laws.items():
-            law = np.ones(min(self.errors, released) + 1)
+        for n, released in self.parts:
+            law, duals = np.ones(min(self.errors, released) + 1), self.laws[released]
             law[: len(duals)] = [dual.p_value(claim, n) for dual in duals]
             laws[n, released] = law
-        moments = sum(
-            self.parts[part] * _log(dual.p_value(claim, part[0])) for part, dual in self.moments.items()
-        )
-        return min(
-            _at_most(laws, self.parts, self.errors), math.exp(min(0.0, self.rate * self.errors + moments))
-        )
+        log_bound = self.rate * self.errors + _log_product(claim, self.parts, self.moments)
+        return min(_at_most(laws, self.parts, self.errors), math.exp(min(0.0, log_bound)))
 
 
 def _law_duals(claim: Claim, n: int, released: int, errors: int) -> list[Dual]:
@@ -225,11 +233,9 @@ def _law_duals(claim: Claim, n: int, released: int, errors: int) -> list[Dual]:
     return duals
 
 
-def _log_moments(claim: Claim, parts: Mapping[Part, int], rate: float, points: int) -> float:
-    return sum(
-        runs * _log(laplace_dual(claim, *part, rate, points).p_value(claim, part[0]))
-        for part, runs in parts.items()
-    )
+def _log_product(claim: Claim, parts: Mapping[Part, int], moments: Mapping[int, Dual]) -> float:
+    """The logarithm of the product of what the claim allows E[e^(-rate·K)] to be, run by run."""
+    return sum(runs * _log(moments[released].p_value(claim, n)) for (n, released), runs in parts.items())
 
 
 def _best_rate(log_moments: Callable[[float], float], errors: int) -> float:

@@ -253,7 +253,7 @@ def calibrate(
         for row, column in zip(rows, columns, strict=True):
             hits = [statistics <= next(limits) for statistics in column]
             rejected = int(np.count_nonzero(np.any(hits, axis=0)))
-            name, assumed = row.method.name, row.method.assumes.independent_outcomes
+            name, assumed = row.method.label, row.method.assumes.independent_outcomes
             beliefs = row.beliefs if audits.table else None
             rejections.append(Rejections(name, level, rejected, audits.times, assumed, row.counts, beliefs))
     means: list[MeanBound] = []
@@ -271,7 +271,7 @@ def calibrate(
                 axis=0,
             )
             beliefs = row.beliefs if audits.table else None
-            means.append(_mean_bound(row.method.name, epsilons, tested.epsilon(question.delta), beliefs))
+            means.append(_mean_bound(row.method.label, epsilons, tested.epsilon(question.delta), beliefs))
     return Calibration(audited, audits, question, tuple(rejections), tuple(means))
 
 
