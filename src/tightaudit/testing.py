@@ -1,7 +1,6 @@
 """One assertion for a test suite: a mechanism leaks no more than it claims."""
 
 import math
-import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,7 @@ from tightaudit.calls.audit import Learning, audit_calls
 from tightaudit.claims.base import Claim
 from tightaudit.claims.parts.typical import family_through, leaky_family
 from tightaudit.claims.text import as_claim
-from tightaudit.evidence.coins import draw_coins, stream
+from tightaudit.evidence.coins import draw_coins, recorded_seed, stream
 from tightaudit.evidence.counts import Evidence, Guessing, Rule, as_guessing
 from tightaudit.evidence.guessing import release
 from tightaudit.methods.any_dependence import QUICK_PROGRAM, AnyDependence
@@ -81,7 +80,7 @@ def assert_private(
     __tracebackhide__ = True
     tested = as_claim(claim)
     level = checks.between("false_alarm", false_alarm)
-    recorded = secrets.randbits(63) if seed is None else checks.seed(seed)
+    recorded = recorded_seed(seed)
     stated = checks.flag("independent", independent)
     method: Method = Exact() if stated else AnyDependence(largest_program=QUICK_PROGRAM)
     family = family_through(tested, _PLANNING_DELTA)

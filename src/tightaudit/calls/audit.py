@@ -1,7 +1,6 @@
 """An audit of any mechanism by calls: coins, calls, features, a fitted score, and the table of beliefs."""
 
 import math
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +10,11 @@ import numpy as np
 from tightaudit.auditing.audit import audit
 from tightaudit.auditing.report import Report
 from tightaudit.calls.features import Features
-from tightaudit.calls.game import Called, Mechanism, call
+from tightaudit.calls.game import Called, Mechanism, call, name_of
 from tightaudit.calls.learned import fitted, promise, smallest_visible
 from tightaudit.claims.base import Claim
 from tightaudit.claims.text import as_claim
+from tightaudit.evidence.coins import recorded_seed
 from tightaudit.evidence.run import Run
 from tightaudit.planning.release import Release
 from tightaudit.support import checks
@@ -88,7 +88,7 @@ def audit_calls(
     learning = learning or Learning()
     tested = as_claim(claim, delta=delta)
     count = checks.count("calls", calls, minimum=1)
-    recorded = secrets.randbits(63) if seed is None else checks.seed(seed)
+    recorded = recorded_seed(seed)
     _require_enough(count, learning, confidence, tested, delta)
     asked: dict[str, Any] = {"vectorized": vectorized, "workers": workers, "progress": progress}
     given = _pairs(first, second, pairs)
@@ -106,7 +106,6 @@ def audit_calls(
     if bool(np.all(scores == scores[0])):
         expected = "outputs, or an estimator, that tell calls apart: equal scores cannot show a leak"
         raise InputError("mechanism", f"{len(rest):,} calls with the score {scores[0]:.3g}", expected)
-    title = getattr(mechanism, "__name__", type(mechanism).__name__)
     run = Run(
         scores,
         rest.coins,
@@ -114,7 +113,8 @@ def audit_calls(
         claim=tested,
         threshold=0.0,
         seed=recorded,
-        source=f"{len(rest):,} calls of {title}, scored by {name} fitted on {len(early):,} others{chosen}",
+        source=f"{len(rest):,} calls of {name_of(mechanism)}, scored by {name} fitted on {len(early):,} "
+        f"others{chosen}",
     )
     return audit(run, delta=delta, confidence=confidence, released=released)
 

@@ -91,7 +91,9 @@ def _require_arguments(mechanism: object, count: int) -> None:
     try:
         inspect.signature(mechanism).bind(*range(count))
     except TypeError:
-        raise InputError("mechanism", f"{_name(mechanism)}{inspect.signature(mechanism)}", expected) from None
+        raise InputError(
+            "mechanism", f"{name_of(mechanism)}{inspect.signature(mechanism)}", expected
+        ) from None
     except ValueError:
         return
 
@@ -156,8 +158,9 @@ def _vectorized(
 
 def _failed(mechanism: Mechanism, error: Exception, which: str, repeat: str) -> InputError:
     expected = f"an output; {which} raised it, and {repeat} repeats it"
-    return InputError("mechanism", f"{_name(mechanism)}: {type(error).__name__}: {error}", expected)
+    return InputError("mechanism", f"{name_of(mechanism)}: {type(error).__name__}: {error}", expected)
 
 
-def _name(mechanism: object) -> str:
+def name_of(mechanism: object) -> str:
+    """What a mechanism is called in messages and reports."""
     return getattr(mechanism, "__name__", type(mechanism).__name__)

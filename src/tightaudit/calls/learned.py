@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -27,12 +27,6 @@ _QUANTILES = 33
 _FEWEST_RELEASED = 20
 _MOST_FOR_ONE = 400_000
 """Calls that are enough to fit the slower classifiers."""
-
-
-class Estimator(Protocol):
-    """Anything with `fit`, and `predict_proba` or `decision_function`, as scikit-learn's classifiers have."""
-
-    def fit(self, features: FloatArray, coins: BoolArray) -> Any: ...
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,17 @@ def draw_coins(n: int, *, seed: int | None = None) -> Coins:
     True
     """
     number = checks.count("n", n, minimum=1)
-    recorded = secrets.randbits(63) if seed is None else checks.seed(seed)
+    recorded = recorded_seed(seed)
     return Coins(members=stream(recorded, _COIN_STREAM).random(number) < 0.5, seed=recorded)
+
+
+def recorded_seed(seed: int | None) -> int:
+    """The seed given; without one, a fresh one from the operating system.
+
+    >>> recorded_seed(7)
+    7
+    """
+    return secrets.randbits(63) if seed is None else checks.seed(seed)
 
 
 def stream(seed: int, *purpose: int) -> np.random.Generator:

@@ -140,10 +140,19 @@ def released_of_each(runs: tuple[int, ...], released: int) -> tuple[int, ...]:
     ((5, 4), (2, 7))
     """
     if len(set(runs)) == 1:
-        each, more = divmod(released, len(runs))
-        return tuple(each + (place < more) for place in range(len(runs)))
+        return shared_evenly(released, len(runs))
     first = in_turns(runs)[:released]
     return tuple(np.bincount(first, minlength=len(runs)).tolist())
+
+
+def shared_evenly(total: int, parts: int) -> tuple[int, ...]:
+    """Parts as equal as can be, the larger ones first.
+
+    >>> shared_evenly(8, 3)
+    (3, 3, 2)
+    """
+    each, more = divmod(total, parts)
+    return tuple(each + (place < more) for place in range(parts))
 
 
 def in_turns(runs: tuple[int, ...]) -> NDArray[np.intp]:

@@ -26,8 +26,6 @@ class Assumptions:
 
     independent_outcomes: bool
     """Whether each canary's outcome must depend only on its own bit and its own noise."""
-    independent_runs: bool = False
-    """Whether several runs must be independent of each other, whatever happens inside of them."""
     claims: str = "every trade-off function"
     """Which claims the method covers."""
     evidence: str = "any number of guesses released"

@@ -19,7 +19,7 @@ from scipy.optimize import minimize_scalar
 
 from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
-from tightaudit.evidence.counts import Evidence, released_of_each
+from tightaudit.evidence.counts import Evidence, released_of_each, shared_evenly
 from tightaudit.methods.any_dependence import QUICK_PROGRAM, AnyDependence
 from tightaudit.methods.base import Assumptions, Method, in_normal_quantiles
 from tightaudit.methods.fdp_recursion import FdpRecursion
@@ -57,7 +57,7 @@ class BetweenRuns(Method):
     runs: int = 0
     """The number of runs, of the same size, where sizes are still to be fixed."""
     name = "between-runs"
-    assumes = Assumptions(independent_outcomes=False, independent_runs=True)
+    assumes = Assumptions(independent_outcomes=False)
     resolution = 1e-4
     reference = "Convolution of worst laws, and of their exponential moments; docs/few-runs.md"
 
@@ -80,8 +80,7 @@ class BetweenRuns(Method):
     def fixed(self, n: int, typical: Claim) -> BetweenRuns:  # noqa: ARG002
         if self.sizes:
             return self
-        each, more = divmod(n, self.runs)
-        return replace(self, sizes=tuple(each + (place < more) for place in range(self.runs)))
+        return replace(self, sizes=shared_evenly(n, self.runs))
 
     @property
     def independent_runs(self) -> int:

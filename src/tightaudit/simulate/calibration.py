@@ -224,14 +224,9 @@ def calibrate(
     if searched:
         question.require_bounds()
     rows = audits.tests(question)
-    chunk = max(1, min(1000, _CELLS_PER_CHUNK // (audits.runs * audits.n)))
-    chunks = [min(chunk, audits.times - start) for start in range(0, audits.times, chunk)]
-    streams = np.random.SeedSequence(audits.seed).spawn(len(chunks))
+    chunks = _chunks(audits, 1000)
     work = _Work(workers, progress, len(chunks))
-    drawn = work.done(
-        delayed(_statistics)(audited, rows, audits, runs, stream)
-        for runs, stream in zip(chunks, streams, strict=True)
-    )
+    drawn = work.done(delayed(_statistics)(audited, rows, audits, *chunk) for chunk in chunks)
     # For each row and each of its tests, the statistic of every audit; few of them differ.
     columns = [
         [np.concatenate(parts) for parts in zip(*tests, strict=True)] for tests in zip(*drawn, strict=True)
@@ -275,6 +270,13 @@ def calibrate(
     return Calibration(audited, audits, question, tuple(rejections), tuple(means))
 
 
+def _chunks(audits: Audits, most: int) -> list[tuple[int, np.random.SeedSequence]]:
+    """Audits that are simulated together, at most so many at a time, and their random numbers."""
+    size = max(1, min(most, _CELLS_PER_CHUNK // (audits.runs * audits.n)))
+    sizes = [min(size, audits.times - start) for start in range(0, audits.times, size)]
+    return list(zip(sizes, np.random.SeedSequence(audits.seed).spawn(len(sizes)), strict=True))
+
+
 def _calibrate_looks(
     mechanism: Mechanism,
     audits: Audits,
@@ -293,13 +295,10 @@ def _calibrate_looks(
         )[0]
         for claim in (mechanism.after(step).claim for step in looks.at)
     ]
-    chunk = max(1, min(100, _CELLS_PER_CHUNK // audits.n))
-    chunks = [min(chunk, audits.times - start) for start in range(0, audits.times, chunk)]
-    streams = np.random.SeedSequence(audits.seed).spawn(len(chunks))
+    chunks = _chunks(audits, 100)
     work.expect(len(chunks) + len(levels) * len(rows))
     drawn = work.done(
-        delayed(_statistics_at_looks)(mechanism, rows, audits, looks, times, stream)
-        for times, stream in zip(chunks, streams, strict=True)
+        delayed(_statistics_at_looks)(mechanism, rows, audits, looks, *chunk) for chunk in chunks
     )
     columns = [np.concatenate(parts) for parts in zip(*drawn, strict=True)]
     limits = work.done(
