@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from tightaudit.cli.options import AsJson, ClaimOptions, Confidence, Released, counting, measuring, naming
-from tightaudit.cli.output import print_json, print_view, progress_bar, say
+from tightaudit.cli.output import print_json, print_view, progress_bar, say, warn
 from tightaudit.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def audit(
         expected = "a row that decides the claim: --independent, or a method that does not need it"
         raise InputError("fail-on-violation", True, expected)
     if output.fail_on_violation and report.violated is False and report.visible.epsilon is None:
-        say(f"tightaudit: warning: --fail-on-violation could not fail: {report.verdict}")
+        warn(f"--fail-on-violation could not fail: {report.verdict}")
     if output.html is not None:
         report.to_html(output.html)
         say(f"wrote {output.html}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tightaudit.cli.option_groups import completing
-from tightaudit.support.errors import InputError
+from tightaudit.support.errors import InputError, quoted
 
 if TYPE_CHECKING:
     from tightaudit.methods.base import AnyEvidence, Method
@@ -18,14 +18,14 @@ def count(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise typer.BadParameter(f"expected a whole number, not {text!r}") from None
+        raise typer.BadParameter(f"expected a whole number, not {quoted(repr(text))}") from None
 
 
 def number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f"expected a number, not {text!r}") from None
+        raise typer.BadParameter(f"expected a number, not {quoted(repr(text))}") from None
 
 
 def counting(text: str, *names: str) -> Any:
@@ -123,9 +123,12 @@ class MethodOptions:
 
 def _strata(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     pieces = [piece.strip().lower().split("x") for piece in text.split(",")]
-    if any(len(piece) != 2 or not all(part.isdigit() for part in piece) for piece in pieces):
-        raise InputError("strata", text, "sizes and weights as in 50x20,100x15")
-    return tuple(int(size) for size, _ in pieces), tuple(int(weight) for _, weight in pieces)
+    try:
+        sizes_and_weights = [(count(size), count(weight)) for size, weight in pieces]
+    except (ValueError, typer.BadParameter):
+        raise InputError("strata", text, "sizes and weights as in 50x20,100x15") from None
+    sizes, weights = zip(*sizes_and_weights, strict=True)
+    return sizes, weights
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,11 @@ def say(text: str) -> None:
     print(printable(text), file=sys.stderr)
 
 
+def warn(text: str) -> None:
+    """Say what a reader of the result should mind."""
+    say(f"tightaudit: warning: {text}")
+
+
 def print_view(*parts: RenderableType) -> None:
     """Print tables and sentences, in colours where the terminal has them."""
     from rich.console import Console

@@ -34,8 +34,14 @@ class InputError(ValueError):
 
     def __str__(self) -> str:
         if isinstance(self.argument, Place):
-            return f"{printable(self.argument)}: found {_shown(self.value)}, expected {self.expected}"
-        return f"{self.argument}={_shown(self.value)}: expected {self.expected}"
+            return f"{printable(self.argument)}: found {quoted(self.value)}, expected {self.expected}"
+        return f"{self.argument}={quoted(self.value)}: expected {self.expected}"
+
+
+class ComputationError(RuntimeError):
+    """Work that failed for a reason outside the input, said in one line."""
+
+    __module__ = "tightaudit.support.errors"
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
@@ -51,19 +57,27 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     return f"; did you mean {spelled[near[0]]}?" if near else ""
 
 
-def printable(text: str) -> str:
+def printable(text: str, longest: int | None = None) -> str:
     r"""The text on one line and without control characters, which could move a terminal's cursor.
 
-    >>> printable("a\x1b[2J  b")
-    'a�[2J b'
+    What is longer than `longest` is cut, and shows that it was.
+
+    >>> printable("a\x1b[2J  b"), printable("a long story", longest=9)
+    ('a�[2J b', 'a long...')
     """
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
+    if longest is not None:
+        text = text[: 10 * longest]  # nobody waits for what is cut off
+    clean = "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(text.split()))
+    return clean if longest is None or len(clean) <= longest else clean[: longest - 3] + "..."
 
 
-def _shown(value: object) -> str:
-    """The value on one line, short enough that the rest of the message is read too."""
+def quoted(value: object) -> str:
+    """The value on one line, short enough that the rest of the message is read too.
+
+    >>> quoted("as it is"), quoted([1, 2])
+    ('as it is', '[1, 2]')
+    """
     try:
-        text = printable(value[:1000] if isinstance(value, str) else repr(value))
+        return printable(value if isinstance(value, str) else repr(value), longest=80)
     except ValueError:  # an integer with more digits than Python is willing to print
-        text = f"a {type(value).__name__} too long to print"
-    return text if len(text) <= 80 else text[:77] + "..."
+        return f"a {type(value).__name__} too long to print"

@@ -1,0 +1,120 @@
+"""How a command ends: exit code 1 means one thing, and whatever goes wrong is one line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tightaudit.cli import app
+from tightaudit.cli.main import main
+
+
+@pytest.fixture
+def leaky(tmp_path: Path) -> Path:
+    """Scores that contradict gaussian(mu=1)."""
+    rng = np.random.default_rng(1)
+    members = rng.random(1000) < 0.5
+    scores = 4 * members + rng.standard_normal(1000)
+    path = tmp_path / "leaky.csv"
+    rows = (f"{score},{int(member)}\n" for score, member in zip(scores, members, strict=True))
+    path.write_text("score,member\n" + "".join(rows))
+    return path
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "tightaudit", *arguments]
+
+
+def audit(path: Path, mu: float) -> list[str]:
+    return command(
+        "audit", str(path), "--delta", "1e-5", "--claim", f"gaussian(mu={mu:g})", "--fail-on-violation"
+    )
+
+
+@pytest.mark.parametrize(("mu", "code"), [(0.5, 1), (4.5, 0)])
+def test_a_closed_pipe_changes_neither_code_nor_says_anything(leaky: Path, mu: float, code: int) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run(audit(leaky, mu), stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert ended.returncode == code
+    assert "Broken" not in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_one_line_and_code_three(leaky: Path, unbuffered: str) -> None:
+    with open("/dev/full", "wb") as full:
+        ended = subprocess.run(
+            audit(leaky, 0.5),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    assert (ended.returncode, ended.stderr.count("\n")) == (3, 1)
+    assert "could not be written" in ended.stderr
+
+
+def test_what_nobody_foresaw_is_one_line_and_code_three(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("\x1b[2Jno\nsuch thing")
+
+    monkeypatch.setattr(app.Commands, "get_command", broken)
+    for shown, lines in (("", 1), ("1", 5)):
+        monkeypatch.setenv("TIGHTAUDIT_TRACEBACK", shown)
+        with pytest.raises(SystemExit) as stopped:
+            main(["bound"])
+        err = capsys.readouterr().err
+        assert stopped.value.code == 3
+        assert err.count("\n") >= lines
+        assert (err.count("\n") == 1) == (not shown)
+        assert "\x1b" not in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_request_to_stop_is_one_line_and_code_130(number: int) -> None:
+    arguments = ["calibrate", "--mechanism", "gaussian(mu=1)", "--n", "1000", "--repetitions", "1000000"]
+    # Says when it begins, so that a slow start of the interpreter is not what is interrupted.
+    begin = f"from tightaudit.cli.main import main; print('begins', flush=True); main({arguments})"
+    for wait in (0.05, 0.4, 1.0, 2.0):
+        running = subprocess.Popen(
+            [sys.executable, "-c", begin], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert running.stdout is not None
+        assert running.stdout.readline() == "begins\n"
+        time.sleep(wait)
+        running.send_signal(number)
+        out, err = running.communicate(timeout=60)
+        assert (running.returncode, out, err) == (130, "", "tightaudit: interrupted\n"), wait
+
+
+def test_values_and_names_reach_the_terminal_short_and_harmless(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    hostile = tmp_path / "names.csv"
+    hostile.write_text("sc\x1b[2Jore,member\n1,1\n")
+    for arguments in (
+        ["bound", "--n", "9" * 5000],
+        ["audit", str(hostile), "--delta", "1e-5"],
+        ["audit", str(hostile), "--score-column", "sc\x1b[2Jor", "--delta", "1e-5"],
+        ["\x1b[2J" * 2000],
+        ["pvalue", "--n", "9", "--released", "1", "--errors", "0", "--claim", "x" * 5000],
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            main(arguments)
+        err = capsys.readouterr().err
+        assert (stopped.value.code, err.count("\n")) == (2, 1)
+        assert "\x1b" not in err
+        assert len(err) < 700
