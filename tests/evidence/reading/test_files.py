@@ -277,7 +277,7 @@ def test_hostile_archives(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("score", b"1,2,3")
         archive.writestr("member", b"1,0,1")
-    with pytest.raises(ta.InputError, match="no array"):
+    with pytest.raises(ta.InputError, match="a column score"):
         ta.read_run(path)
     header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000000,), }"
     header += b" " * (118 - 1 - len(header)) + b"\n"
@@ -363,3 +363,85 @@ def test_unknown_columns_come_with_the_way_out(tmp_path: Path) -> None:
         ta.read_run(path)
     for part in ("--score-column", "Columns(score=…)", "did you mean Score?"):
         assert part in str(caught.value)
+
+
+def _npz(path: Path, **raw: bytes) -> None:
+    """An archive whose arrays are scores and members, unless their bytes are given."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, values in {"score": SCORES, "member": MEMBERS}.items():
+            file = io.BytesIO()
+            np.save(file, values)
+            archive.writestr(f"{name}.npy", raw.get(name, file.getvalue()))
+
+
+def _with_header(header: str) -> bytes:
+    text = header.replace("SIZE", str(len(SCORES))).ljust(117) + "\n"
+    return (
+        b"\x93NUMPY\x01\x00"
+        + len(text).to_bytes(2, "little")
+        + text.encode("latin1")
+        + bytes(8 * len(SCORES))
+    )
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-3,), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999,), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': None, }",
+        "{'descr': [('a', 'b')], 'fortran_order': False, 'shape': (3,), }",
+        "{'descr': '|V8', 'fortran_order': False, 'shape': (SIZE,), }",
+        "{'descr': '<M8[s]', 'fortran_order': False, 'shape': (SIZE,), }",
+        "{'descr': '<c8', 'fortran_order': False, 'shape': (SIZE,), }",
+        "{'descr': 'zz', 'fortran_order': False, 'shape': (3,), }",
+        "{'descr': " + "(" * 90,
+        "\xa0\x00",
+        "[]",
+    ],
+)
+def test_broken_headers_of_arrays(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "scores.npz"
+    _npz(path, score=_with_header(header))
+    with pytest.raises(ta.InputError, match=r"scores\.npz"):
+        ta.read_run(path)
+
+
+def test_an_array_written_by_python_2_is_read_without_a_word(tmp_path: Path) -> None:
+    path = tmp_path / "scores.npz"
+    _npz(path, score=_with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (SIZEL,), }"))
+    assert ta.read_run(path).n == len(SCORES)
+
+
+def test_encrypted_and_unusual_compressions_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "scores.npz"
+    _npz(path)
+    whole = path.read_bytes()
+    # The flag of encryption, in the entry's own header and in the list at the end.
+    encrypted = bytearray(whole)
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        encrypted[whole.index(mark) + offset] |= 1
+    path.write_bytes(bytes(encrypted))
+    with pytest.raises(ta.InputError, match="not encrypted"):
+        ta.read_run(path)
+    with zipfile.ZipFile(path, "w", compression=zipfile.ZIP_LZMA) as archive:
+        archive.writestr("score.npy", b"scores")
+        archive.writestr("member.npy", b"members")
+    path.write_bytes(path.read_bytes().replace(b"\x5d\x00\x00", b"\xff\xff\xff"))
+    with pytest.raises(ta.InputError, match="as NumPy compresses"):
+        ta.read_run(path)
+
+
+def test_an_archive_made_to_fill_the_memory_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "scores.npz"
+    with zipfile.ZipFile(path, "w", compression=zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("score.npy", "w") as member:
+            np.lib.format.write_array_header_1_0(
+                member, {"descr": "<f8", "fortran_order": False, "shape": (40 * 2**20,)}
+            )
+            for _ in range(320):
+                member.write(bytes(2**20))
+        archive.writestr("member.npy", b"")
+    with pytest.raises(ta.InputError, match="grows from"):
+        ta.read_run(path)
