@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -242,7 +243,7 @@ def test_what_more_would_have_to_be_known_is_said() -> None:
     report = ta.audit(*scores_of(1.3), delta=DELTA, claim_epsilon=4.0, independent=True)
     assert report.violated is False
     text = " ".join(str(report).split())
-    assert "state it: family_known=True (--family-known)." in text
+    assert "state it with family_known=True (--family-known): then" in text
     known = ta.audit(*scores_of(1.3), delta=DELTA, claim_epsilon=4.0, independent=True, family_known=True)
     assert known.violated
 
@@ -429,3 +430,17 @@ def test_a_family_in_other_words_is_the_one_the_run_knows() -> None:
     for text in (None, "subsampled-gaussian(q=.5)"):
         assert ta.audit(run, delta=DELTA, family=text).question.family_known
     assert not ta.audit(run, delta=DELTA, family="gaussian").question.family_known
+
+
+def test_a_claim_that_stands_holds_back_a_larger_bound() -> None:
+    """Two rows would be two chances to be wrong: the bound beside a claim that stands is not above it."""
+    report = ta.audit(*scores_of(1.0), delta=DELTA, claim="gaussian(mu=1)", independent=True)
+    assert report.violated is False
+    assert report.headline is not None
+    larger = replace(report.headline.bound, epsilon=6.0)
+    rows = tuple(replace(row, bound=larger) if row is report.headline else row for row in report.rows)
+    held = replace(report, rows=rows)
+    assert held.held_back
+    assert held.epsilon == ta.Gaussian(1.0).epsilon(DELTA) == held.to_dict()["epsilon"]
+    assert "no more is said beside a claim that stands" in " ".join(str(held).split())
+    assert "not contradict" in held.verdict

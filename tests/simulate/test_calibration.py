@@ -88,3 +88,12 @@ def test_bad_input(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ta.InputError) as caught:
         calibrate("gaussian(mu=1)", Audits(n=20, released=20, times=10), **({"workers": 1} | change))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("mu", "n"), [(1, 300), (2, 500)])
+def test_the_verdict_keeps_its_level_where_whichever_row_rejects_would_not(mu: float, n: int) -> None:
+    audits = Audits(n=n, table=True, times=3000, seed=1)
+    result = calibrate(f"laplace(mu={mu})", audits, bounds=False, workers=1)
+    verdicts = [row for row in result.rejections if row.method.startswith("verdict")]
+    assert [row.method for row in verdicts] == ["verdict, nothing stated", "verdict, independence stated"]
+    assert not any(row.exceeds for row in verdicts)

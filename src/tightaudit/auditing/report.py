@@ -75,8 +75,24 @@ class Report:
 
     @property
     def epsilon(self) -> float | None:
-        """The headline's lower bound on ε; None without a headline, or if its whole family is rejected."""
-        return None if self.headline is None else self.headline.epsilon
+        """The headline's lower bound on ε; None without a headline, or if its whole family is rejected.
+
+        Beside a claim that stands it is at most the claim's ε: another row decides the claim, and whichever
+        of two tests speaks against it would do so too often.
+        """
+        if self.headline is None:
+            return None
+        if self.held_back:
+            return self.question.claimed_epsilon
+        return self.headline.epsilon
+
+    @property
+    def held_back(self) -> bool:
+        """Whether the headline's own bound is above the ε of a claim that stands."""
+        claimed = self.question.claimed_epsilon
+        if self.violated is not False or claimed is None or self.headline is None:
+            return False
+        return self.headline.bound.size > claimed
 
     @property
     def violated(self) -> bool | None:

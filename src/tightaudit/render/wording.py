@@ -101,6 +101,18 @@ def condition(beliefs: Beliefs) -> str:
     return f"if {believed}" if believed else UNCONDITIONAL
 
 
+def condition_of_decision(row: Row) -> str:
+    """The beliefs on which a row rejects the claim, as the end of a sentence.
+
+    A row that tests the claim itself believes in no family: the claim is what it disproves.
+    """
+    if not row.tests_claim_itself:
+        return condition(row.beliefs)
+    if row.beliefs.independent or row.beliefs.runs > 1:
+        return independence_condition(True, runs=row.beliefs.runs)
+    return UNCONDITIONAL
+
+
 def independence_condition(independent: bool, *, stated: bool = False, runs: int = 1) -> str:
     """The belief about outcomes alone, as the end of a sentence.
 
@@ -157,11 +169,7 @@ def verdict_sentence(report: Report) -> str:
         return finding(headline)
     if row is None:
         return "The claim was not decided: every row assumes more than was stated."
-    rests = condition(row.beliefs)
-    if row.tests_claim_itself:
-        rests = UNCONDITIONAL
-        if row.beliefs.independent or row.beliefs.runs > 1:
-            rests = independence_condition(True, runs=row.beliefs.runs)
+    rests = condition_of_decision(row)
     sure = f"{percent(report.question.confidence)} confidence"
     if report.looked is not None and report.rejected_before is not None:
         return (
@@ -172,11 +180,6 @@ def verdict_sentence(report: Report) -> str:
     if row.rejected:
         audited_runs = "The runs are" if report.run.sizes else "The run is"
         return f"{audited_runs} inconsistent with {claimed}, at {sure}, {rests}."
-    if headline is not None and headline.rejected:
-        return (
-            f"The test of {claimed} itself does not reject it, at {sure}, {rests} (p = {row.p_value:.3g}), "
-            "but the bound is above its ε: the curve does not have the claimed shape."
-        )
     few = "is" if report.run.n == 1 else "are"
     audited_runs = "The runs do" if report.run.sizes else "The run does"
     passed = f"{audited_runs} not contradict {claimed}, at {sure}, {rests} (p = {row.p_value:.3g})."
@@ -266,9 +269,10 @@ def verdict_sentences(report: Report) -> list[str]:
     claimed, headline = report.question.claimed_epsilon, report.headline
     if claimed is None or headline is None:
         return sentences
-    sentences.append(
-        f"Claimed ε = {claimed:.4g} at δ = {report.question.delta:g}; audited {audited(headline)} (row ▶)."
-    )
+    found = f"{audited(headline)} (row ▶)"
+    if report.held_back:
+        found = f"as much, {condition(headline.beliefs)} (row ▶): no more is said beside a claim that stands"
+    sentences.append(f"Claimed ε = {claimed:.4g} at δ = {report.question.delta:g}; audited {found}.")
     row = report.claim_row
     if row is not None and row is not headline and row.rejected and not headline.rejected:
         sentences.append(
@@ -282,18 +286,20 @@ def verdict_sentences(report: Report) -> list[str]:
 
 
 def _if_more_is_known(report: Report) -> str | None:
-    """That a claim which stands would be rejected by a row that believes more, and how to state that."""
-    row = next((row for row in report.rows if row.rejected), None)
-    if row is None:
+    """How to have a row decide that believes more; never what it would decide, which is one more test."""
+    if report.decides.could_decide is None:
         return None
-    unstated = []
-    if row.beliefs.independent and not report.question.independent:
-        unstated.append("independent=True (--independent)")
-    if row.beliefs.family is not None and not report.question.family_known:
-        unstated.append("family_known=True (--family-known)")
+    row, question = report.rows[report.decides.could_decide], report.question
+    known, how = [], []
+    if row.beliefs.independent and not question.independent:
+        known.append("that outcomes are independent")
+        how.append("independent=True (--independent)")
+    if row.beliefs.family is not None and not (question.family_known or row.tests_claim_itself):
+        known.append(f"that the privacy curve is in the family {row.beliefs.family}")
+        how.append("family_known=True (--family-known)")
     return (
-        f"The claim is rejected {condition(row.beliefs)} (p = {shown_p_value(row.p_value or 0.0)}). "
-        f"If you know that to be so, state it: {' and '.join(unstated)}."
+        f"If you know {' and '.join(known)}, state it with {' and '.join(how)}: "
+        f"then {row.method.name}, in the first row, decides."
     )
 
 
@@ -460,7 +466,10 @@ def notes(report: Report) -> list[str]:
     if report.headline is not None:
         lines.append(f"▶ the bound to quote. It assumes only what was stated: {report.headline.beliefs}.")
     if report.claim_row is not None:
-        lines.append("◀ decides the claim: this row tests it, assuming only what was stated.")
+        lines.append(
+            "◀ decides the claim, alone: this row tests it, assuming only what was stated. Whichever of "
+            "several rows rejects would reject a true claim too often."
+        )
     if isinstance(report.question.independent, str):
         lines.append(f"Independent outcomes: {printable(report.question.independent)}.")
     if report.release.tries_several:

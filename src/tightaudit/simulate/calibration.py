@@ -11,6 +11,7 @@ from scipy.special import betaincinv
 
 from tightaudit.auditing.question import Question
 from tightaudit.auditing.rows import RowTest, row_test, table_of_beliefs
+from tightaudit.auditing.verdict import Verdict
 from tightaudit.bounds.beliefs import Beliefs
 from tightaudit.claims.base import Claim
 from tightaudit.claims.text import as_claim
@@ -21,7 +22,7 @@ from tightaudit.planning.looks import Looks
 from tightaudit.planning.release import Release, as_release
 from tightaudit.simulate.mechanisms.base import Mechanism, as_mechanism
 from tightaudit.support import checks
-from tightaudit.support.checks import FloatArray
+from tightaudit.support.checks import BoolArray, FloatArray
 from tightaudit.support.errors import InputError
 from tightaudit.support.progress import Progress
 
@@ -245,12 +246,14 @@ def calibrate(
     )
     rejections = []
     for level in levels:
-        for row, column in zip(rows, columns, strict=True):
-            hits = [statistics <= next(limits) for statistics in column]
-            rejected = int(np.count_nonzero(np.any(hits, axis=0)))
+        hits = [np.any([statistics <= next(limits) for statistics in column], axis=0) for column in columns]
+        for row, hit in zip(rows, hits, strict=True):
             name, assumed = row.method.label, row.method.assumes.independent_outcomes
             beliefs = row.beliefs if audits.table else None
-            rejections.append(Rejections(name, level, rejected, audits.times, assumed, row.counts, beliefs))
+            times = int(np.count_nonzero(hit))
+            rejections.append(Rejections(name, level, times, audits.times, assumed, row.counts, beliefs))
+        if audits.table:
+            rejections += _verdicts(question, rows, hits, level)
     means: list[MeanBound] = []
     if searched:
         found = work.done(
@@ -268,6 +271,21 @@ def calibrate(
             beliefs = row.beliefs if audits.table else None
             means.append(_mean_bound(row.method.label, epsilons, tested.epsilon(question.delta), beliefs))
     return Calibration(audited, audits, question, tuple(rejections), tuple(means))
+
+
+def _verdicts(
+    question: Question, rows: list[RowTest], hits: list[BoolArray], level: float
+) -> Iterator[Rejections]:
+    """How often the words of a report speak against the claim, by what was stated.
+
+    Its ε never does by itself: beside a claim that stands it is at most the claimed one.
+    """
+    for stated, said in ((False, "nothing stated"), (True, "independence stated")):
+        verdict = Verdict.of(replace(question, independent=stated), rows)
+        if verdict.deciding is None:
+            continue
+        against = hits[verdict.deciding]
+        yield Rejections(f"verdict, {said}", level, int(against.sum()), against.size, stated)
 
 
 def _chunks(audits: Audits, most: int) -> list[tuple[int, np.random.SeedSequence]]:

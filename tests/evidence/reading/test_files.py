@@ -368,7 +368,8 @@ def test_unknown_columns_come_with_the_way_out(tmp_path: Path) -> None:
 def _npz(path: Path, **raw: bytes) -> None:
     """An archive whose arrays are scores and members, unless their bytes are given."""
     with zipfile.ZipFile(path, "w") as archive:
-        for name, values in {"score": SCORES, "member": MEMBERS}.items():
+        arrays: dict[str, Any] = {"score": SCORES, "member": MEMBERS}
+        for name, values in arrays.items():
             file = io.BytesIO()
             np.save(file, values)
             archive.writestr(f"{name}.npy", raw.get(name, file.getvalue()))
