@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -12,6 +12,7 @@ import typer
 from tightaudit.cli.options import AsJson, ClaimOptions, Confidence, Released, counting, measuring, naming
 from tightaudit.cli.output import print_json, print_view, progress_bar, say, warn
 from tightaudit.support.errors import InputError
+from tightaudit.support.writing import require_writable
 
 if TYPE_CHECKING:
     from tightaudit.evidence.counts import Guessing, Rule
@@ -141,8 +142,9 @@ def audit(
 
     if output.html is not None:
         inputs = [path for path in (source.file, source.members) if path is not None]
-        if Path(output.html).resolve() in [Path(path).resolve() for path in inputs]:
+        if os.path.realpath(output.html) in [os.path.realpath(path) for path in inputs]:
             raise InputError("html", output.html, "a file other than the scores")
+        require_writable(output.html)
     run = source.run()
     nothing_claimed = asked.claim is None and asked.claim_epsilon is None and run.claim is None
     if output.fail_on_violation and nothing_claimed:

@@ -1,7 +1,6 @@
 """`tightaudit demo`: train a small network with DP-SGD, and audit it."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +8,7 @@ import typer
 from tightaudit.cli.options import AsJson, Seed
 from tightaudit.cli.output import print_json, print_view, progress_bar
 from tightaudit.support.extras import needs
+from tightaudit.support.writing import require_writable
 
 EPSILON, DELTA = 8.0, 1e-5
 STEPS, CANARIES = 150, 2000
@@ -42,6 +42,7 @@ def demo(
     from tightaudit.render.terminal.checkup import checks_view
     from tightaudit.render.wording import rounded_down
 
+    require_writable(html)
     mistake = None if bug is None else as_mistake(bug)
     images = load("digits")
     recipe = Recipe(
@@ -93,7 +94,7 @@ def demo(
         f"The network labels {100 * trained.accuracy:.1f}% of the test digits correctly, "
         f"{100 * plain.accuracy:.1f}% when trained without canaries (one training differs from the next by "
         f"some two points). It took {trained.seconds:.0f} s, "
-        f"{plain.seconds:.0f} s without. The report is in {Path(html)}.",
+        f"{plain.seconds:.0f} s without. The report is in {html}.",
     )
     if bug is None:
         print_view(f"To see a mistake found: tightaudit demo --bug NAME, with {BUGS}.")

@@ -9,7 +9,6 @@ import typer
 
 from tightaudit.cli.options import AsJson, ClaimOptions, Confidence, Delta, counting, measuring
 from tightaudit.cli.output import print_json, print_view, progress_bar, say
-from tightaudit.support.extras import needs
 
 if TYPE_CHECKING:
     from tightaudit.planning.canaries import Goal
@@ -65,11 +64,10 @@ def plan(
     tightaudit plan --claim-epsilon 8 --delta 1e-5 --canary-strength 0.7 --plot plan.png
     """
     from tightaudit.planning.canaries import plan as canaries_needed
+    from tightaudit.render.pictures import require_picture
 
     if plot is not None:
-        # Asked for before the planning, which takes a while.
-        with needs("plot", "a plot"):
-            import matplotlib  # noqa: F401
+        require_picture("plot", plot)  # before the planning, which takes a while
     with progress_bar("rows of the table") as progress:
         result = canaries_needed(
             **vars(claimed),

@@ -146,8 +146,11 @@ class Plan:
         return found
 
     def to_plot(self, path: str | PathLike[str], *, progress: Progress | None = None) -> None:
-        """Draw the expected bound of every row against the number of canaries."""
+        """Draw the expected bound of every row against the number of canaries, as PNG, SVG or PDF."""
+        from tightaudit.render.pictures import require_picture
         from tightaudit.render.plan_plot import draw_plan
+
+        require_picture("path", path)
 
         draw_plan(self, self.curves(progress=progress), path)
 
@@ -185,6 +188,8 @@ def plan(
     )
     question.require_bounds()
     delta = question.delta
+    if not question.typical.epsilon(delta) > 0:
+        raise InputError("delta", delta, "a δ at which the planned mechanism has an ε above 0")
     strength = checks.positive("canary_strength", canary_strength, maximum=1.0)
     wanted = Goal(certify=0.8) if goal is None else goal
     if wanted.catch is not None and question.claim is None:
@@ -215,7 +220,7 @@ def plan(
         return care(found) - target
 
     rows = []
-    given = None if canaries is None else checks.count("canaries", canaries, minimum=1)
+    given = None if canaries is None else checks.count("canaries", canaries, minimum=1, maximum=MOST)
     for place in range(len(kinds)):
         if given is not None:
             found = row(place, given)

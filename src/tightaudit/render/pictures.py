@@ -7,14 +7,16 @@ dark one. Browsers follow it wherever the file is shown, also when the reader tu
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tightaudit.support.errors import InputError
 from tightaudit.support.extras import needs
-from tightaudit.support.writing import replacing
+from tightaudit.support.writing import replacing, require_writable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 PAPER, INK, GREY, LINES = "#ffffff", "#1f2328", "#6e7781", "#e6e6e6"
 BLUE, SKY, GREEN, ORANGE, VERMILION, PINK = "#0072b2", "#56b4e9", "#009e73", "#e69f00", "#d55e00", "#cc79a7"
 """Okabe and Ito's colours, safe for colour-blind readers."""
+PICTURES = (".pdf", ".png", ".svg")
+"""Endings of the names that a picture can be written under."""
 DARK = {
     PAPER: "#131416",
     INK: "#f0f3f6",
@@ -48,11 +52,28 @@ def picture_style(settings: Mapping[str, Any] | None = None) -> Iterator[None]:
         yield
 
 
+def require_picture(argument: str, path: str | PathLike[str]) -> None:
+    """Refuse, before the work is done, a name under which no picture could be written.
+
+    >>> require_picture("plot", "plan.xyz")
+    Traceback (most recent call last):
+        ...
+    tightaudit.InputError: plot=plan.xyz: expected a name that ends in .pdf, .png or .svg
+    """
+    with needs("plot", "a picture"):
+        import matplotlib as mpl  # noqa: F401
+    if Path(path).suffix not in PICTURES:
+        raise InputError(
+            argument, os.fspath(path), f"a name that ends in {', '.join(PICTURES[:-1])} or {PICTURES[-1]}"
+        )
+    require_writable(path)
+
+
 def save_picture(figure: Figure, path: str | PathLike[str]) -> None:
     """Write a picture in the format its name ends in; the same picture gives the same file."""
     import matplotlib as mpl
 
-    suffix = Path(path).suffix.removeprefix(".") or "png"
+    suffix = Path(path).suffix.removeprefix(".")
     written = io.BytesIO()
     if suffix == "svg":
         with mpl.rc_context({"svg.hashsalt": "tightaudit"}):

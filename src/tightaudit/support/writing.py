@@ -24,16 +24,12 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     >>> target.read_bytes()
     b'whole'
     """
-    target = Path(path).resolve()
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "Is a folder", str(path))
-    if target.exists() and not target.is_file():
+    target = _target(path)
+    if _is_device(target):
         # A pipe or a device is written to; renaming over it would destroy it.
         with target.open("wb") as device:
             yield device
         return
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "No such folder", str(target.parent))
     # In the same folder, because a rename is atomic only within one file system.
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".part")
     try:
@@ -47,6 +43,42 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+def require_writable(path: str | PathLike[str]) -> None:
+    """Raise OSError now if `replacing` could not begin to write there, before the work that it would lose.
+
+    >>> require_writable(Path(tempfile.mkdtemp()) / "missing" / "report.txt")
+    Traceback (most recent call last):
+        ...
+    FileNotFoundError: [Errno 2] No such folder: ...
+    """
+    target = _target(path)
+    if not _is_device(target):
+        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".part")
+        os.close(descriptor)
+        os.unlink(temporary)
+    elif not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "Not writable", str(path))
+
+
+def _target(path: str | PathLike[str]) -> Path:
+    """Where a file would be written, symbolic links followed."""
+    if "\0" in os.fspath(path):
+        raise OSError(errno.EINVAL, "No name of a file", os.fspath(path).replace("\0", " "))
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, "A symbolic link to itself", str(path))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "Is a folder", str(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such folder", str(target.parent))
+    return target
+
+
+def _is_device(target: Path) -> bool:
+    """Whether it is something that exists and is no file, such as a pipe."""
+    return target.exists() and not target.is_file()
 
 
 def _umask() -> int:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from tightaudit.support.errors import InputError, Place, did_you_mean
@@ -82,17 +81,16 @@ class Contents:
     """Further arguments of a Run: whether outcomes are independent, the claim, and so on."""
 
 
-def bits_of_words(words: Sequence[str], source: str, lines: Sequence[int]) -> NDArray[np.bool_]:
-    """Bits from text: 0 and 1 as a number or false and true in any case.
+def bit_of_word(word: str, source: str, line: int) -> bool:
+    """A bit from text: 0 or 1 as a number, or false or true in any case.
 
-    >>> bits_of_words(["1", "False"], "a.csv", [2, 3])
-    array([ True, False])
+    >>> bit_of_word("1", "a.csv", 2), bit_of_word("False", "a.csv", 3)
+    (True, False)
     """
-    for at, word in enumerate(words):
-        if word not in _BITS:
-            place = f"{source}, line {lines[at]}"
-            raise InputError(Place(place), word or "nothing", "0 or 1 for the member")
-    return np.fromiter((_BITS[word] for word in words), dtype=np.bool_, count=len(words))
+    bit = _BITS.get(word)
+    if bit is None:
+        raise InputError(Place(f"{source}, line {line}"), word or "nothing", "0 or 1 for the member")
+    return bit
 
 
 _BITS = {"0": False, "1": True, "0.0": False, "1.0": True} | {

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tightaudit.evidence.ids import text_or_integers
-from tightaudit.evidence.reading.columns import NAMES_OF_THINGS, Contents, Selection, bits_of_words
+from tightaudit.evidence.reading.columns import NAMES_OF_THINGS, Contents, Selection, bit_of_word
 from tightaudit.evidence.reading.lines import bounded_lines
 from tightaudit.support.errors import InputError, Place
 
@@ -33,8 +33,7 @@ def read_delimited(
         names = next(reader, [])
         roles = selection.among(names, source)
         position = {role: names.index(name) for role, name in roles.items()}
-        scores, lines = array("d"), array("q")
-        members: list[str] = []
+        scores, members = array("d"), bytearray()
         named: dict[str, list[str]] = {role: [] for role in NAMES_OF_THINGS if role in position}
         score_at, member_at = (position.get(role) for role in ("score", "member"))
         for row in reader:
@@ -43,11 +42,10 @@ def read_delimited(
             if len(row) != len(names):
                 place = f"{source}, line {reader.line_num}"
                 raise InputError(Place(place), f"{len(row)} values", f"{len(names)}, one per column")
-            lines.append(reader.line_num)
             if score_at is not None:
                 scores.append(_score(row[score_at], source, reader.line_num))
             if member_at is not None:
-                members.append(row[member_at].strip())
+                members.append(bit_of_word(row[member_at].strip(), source, reader.line_num))
             for role, texts in named.items():
                 texts.append(row[position[role]])
     except csv.Error as error:
@@ -57,7 +55,7 @@ def read_delimited(
     if score_at is not None:
         found["score"] = np.frombuffer(scores) if scores else np.empty(0)
     if member_at is not None:
-        found["member"] = bits_of_words(members, source, lines)
+        found["member"] = np.frombuffer(members, dtype=np.bool_)
     for role, texts in named.items():
         found[role] = text_or_integers(Place(f"{source}, the {role}s"), texts)
     return Contents(source, found)
