@@ -17,7 +17,7 @@ from tightaudit.claims.text import as_claim
 from tightaudit.evidence.coins import recorded_seed
 from tightaudit.evidence.run import Run
 from tightaudit.planning.release import Release
-from tightaudit.support import checks
+from tightaudit.support import checks, machine
 from tightaudit.support.errors import InputError
 from tightaudit.support.progress import Progress
 
@@ -90,7 +90,11 @@ def audit_calls(
     count = checks.count("calls", calls, minimum=1)
     recorded = recorded_seed(seed)
     _require_enough(count, learning, confidence, tested, delta)
-    asked: dict[str, Any] = {"vectorized": vectorized, "workers": workers, "progress": progress}
+    asked: dict[str, Any] = {
+        "vectorized": vectorized,
+        "workers": machine.workers(workers),
+        "progress": progress,
+    }
     given = _pairs(first, second, pairs)
     pair, known, chosen = given[0], None, ""
     if len(given) > 1:

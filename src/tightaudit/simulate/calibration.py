@@ -1,5 +1,6 @@
 """How often a method rejects a true claim: repeated audits of a mechanism whose privacy is known."""
 
+import os
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,13 +22,17 @@ from tightaudit.methods.base import METHODS, Method, Test, as_method
 from tightaudit.planning.looks import Looks
 from tightaudit.planning.release import Release, as_release
 from tightaudit.simulate.mechanisms.base import Mechanism, as_mechanism
-from tightaudit.support import checks
+from tightaudit.support import checks, machine
 from tightaudit.support.checks import BoolArray, FloatArray
 from tightaudit.support.errors import InputError
 from tightaudit.support.progress import Progress
 
 _CELLS_PER_CHUNK = 500_000
 _INTERVAL_TAIL = 0.025
+_BYTES_PER_CANARY = 100
+"""Coins, scores, their order and the errors by rank of an audit that is being simulated."""
+_BYTES_PER_AUDIT = 1000
+"""What is kept of an audit: the statistics of every test, and a share of the list of what there is to do."""
 
 
 @dataclass(frozen=True)
@@ -205,8 +210,10 @@ def calibrate(
     """
     audited = as_mechanism(mechanism)
     tested = audited.claim if claim is None else as_claim(claim)
-    if workers != -1:
-        checks.count("workers", workers, minimum=1)
+    workers = machine.workers(workers)
+    cores = (os.cpu_count() or 1) if workers == -1 else workers
+    machine.require_memory("n", audits.n, _BYTES_PER_CANARY * audits.runs * min(cores, audits.times))
+    machine.require_memory("repetitions", audits.times, _BYTES_PER_AUDIT)
     if not levels:
         raise InputError("levels", levels, "at least one level")
     for level in levels:
