@@ -24,7 +24,7 @@ PLAN = ["plan", "--claim", "gaussian(mu=1)", "--delta", "1e-5", "--plot", "plan.
 @pytest.mark.parametrize(
     ("missing", "arguments", "line"),
     [
-        ("matplotlib", PLAN, "a plot needs matplotlib: pip install 'tightaudit[plot]'"),
+        ("matplotlib", PLAN, "a picture needs matplotlib: pip install 'tightaudit[plot]'"),
         ("torch", ["demo"], "the demo needs torch: pip install 'tightaudit[torch]'"),
         ("opacus", ["dpsgd"], "needs opacus: pip install 'tightaudit[torch]'"),
         ("pyarrow", ["audit", "a.parquet", "--delta", "1e-5"], "needs pyarrow: pip install 'tightaudit[io]'"),
