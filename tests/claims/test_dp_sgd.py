@@ -165,3 +165,28 @@ def test_family_of_a_text() -> None:
     assert family.leaking(0.5).epsilon(1e-5) < family.leaking(1.0).epsilon(1e-5)
     with pytest.raises(ta.InputError, match="sigma or q may be free"):
         ta.as_family("dp-sgd(sigma=1,q=0.1)")
+
+
+@pytest.mark.parametrize(("q", "steps"), [(1.0, 2000), (0.5, 5000), (0.1, 100_000), (1.0, 10**8)])
+def test_families_of_many_steps_are_searched_where_they_have_an_epsilon(q: float, steps: int) -> None:
+    """With this much noise a training is nearly a Gaussian mechanism, which has a closed form."""
+    evidence = ta.Evidence(n=1000, released=200, errors=15)
+    bound = ta.lower_bound(evidence, ta.DpSgd.family(q=q, steps=steps), delta=1e-5)
+    gaussian = ta.lower_bound(evidence, "gaussian", delta=1e-5)
+    assert bound.epsilon == pytest.approx(gaussian.epsilon, rel=3e-3)
+
+
+def test_members_beyond_all_numbers_reveal_whoever_was_sampled() -> None:
+    assert ta.DpSgd(1e-3, 1.0, 10**8).f(0.1) == 0
+    claim = ta.DpSgd(1e-3, 0.01, 100)
+    assert claim.delta(5.0) == pytest.approx(1 - 0.99**100)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "q", "steps", "expected"),
+    [(1.0, 0.005, 50_000, 6.949), (2.0, 0.01, 100_000, 8.1323), (50.0, 0.01, 100_000, 0.20686)],
+)
+def test_many_steps_do_not_coarsen_the_grid(sigma: float, q: float, steps: int, expected: float) -> None:
+    """Expected: the limit of dp-accounting's own values as its grid gets finer."""
+    epsilon = ta.DpSgd(sigma, q, steps).epsilon(1e-5)
+    assert expected * (1 - 1e-5) <= epsilon <= expected * 1.0005

@@ -9,7 +9,7 @@ from tightaudit.claims.approx_dp import from_perfect_privacy
 from tightaudit.claims.base import CLAIMS
 from tightaudit.claims.family import Family
 from tightaudit.claims.gaussian import Gaussian
-from tightaudit.claims.parts.composed import ComposedGaussian, noiseless, stretch
+from tightaudit.claims.parts.composed import LARGEST_SIGMA, ComposedGaussian, noiseless, stretch
 from tightaudit.support.errors import InputError
 from tightaudit.support.notation import text_form
 
@@ -52,7 +52,9 @@ class DpSgd(ComposedGaussian):
             most = cls(q=1.0, **fixed)
             return from_perfect_privacy(cls, free, fixed, least_private=most, upper=1.0)
         without = noiseless([stretch(sigma=1.0, **fixed)])
-        return from_perfect_privacy(cls, free, fixed, least_private=without, protects=True)
+        return from_perfect_privacy(
+            cls, free, fixed, least_private=without, lower=1 / LARGEST_SIGMA, protects=True
+        )
 
     def central_limit(self) -> Gaussian:
         """What the claim comes to as steps grow and q falls, by the central limit theorem (Bu et al. 2020).

@@ -62,7 +62,7 @@ class DpSgdParticipation(Claim):
     def _family(cls, free: str, fixed: dict[str, Any]) -> Family:
         if free != "factor":
             raise InputError("family", free, "the factor to be free")
-        return from_perfect_privacy(cls, free, fixed, protects=True, besides=BESIDES)
+        return from_perfect_privacy(cls, free, fixed, lower=1 / LARGEST_SIGMA, protects=True, besides=BESIDES)
 
     def top_error_mass(self, top: FloatArray) -> FloatArray:
         return self.once.top_error_mass(top)

@@ -50,7 +50,9 @@ class DpSgdSchedule(ComposedGaussian):
         if free != "factor":
             raise InputError("family", free, "the factor to be free")
         without = noiseless(stretches_of(**fixed))
-        return from_perfect_privacy(cls, free, fixed, least_private=without, protects=True)
+        return from_perfect_privacy(
+            cls, free, fixed, least_private=without, lower=1 / LARGEST_SIGMA, protects=True
+        )
 
 
 def stretches_of(

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 RESOLUTION = 1e-8
 """How finely a parameter is searched, relative to itself, unless something coarser will do."""
-_SMALLEST, _LARGEST = 1e-9, 256.0
+_LARGEST = 256.0
 _MOST_STEPS = 40
 """Steps outward in a search, which are of a factor 2, or the half of what is left, but for the first."""
 _FAR = 40.0
 _NOT_ZERO = 1e-12
 _CLOSE = 0.02
+_MORE_PRIVATE = 1 / 8
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class Family:
     """The limit as the leak goes to 0."""
     least_private: Claim
     """The limit as the leak goes to `upper`."""
+    lower: float = 1e-9
+    """The smallest leak above 0 of which there is a member, or of which it makes sense to speak."""
     upper: float = math.inf
     """Where the leak ends."""
     delta: float | None = None
@@ -76,7 +79,12 @@ class Family:
         """
         if self.delta is not None and self.delta != delta:
             raise InputError("delta", delta, f"{self.delta:g}, the δ of the family {self}")
-        if self.assumes_shape and math.isinf(self.leaking(min(1.0, self.upper)).epsilon(delta)):
+        # A member may leak more than numbers can hold, where more private ones have an ordinary ε.
+        leak = min(1.0, self.upper)
+        while self.assumes_shape and math.isinf(self.leaking(leak).epsilon(delta)):
+            if leak > self.lower:
+                leak = max(self.lower, leak * _MORE_PRIVATE)
+                continue
             expected = f"a δ at which claims of the family {self} have a finite ε, or another family"
             raise InputError("delta", delta, expected)
 
@@ -141,11 +149,12 @@ class Family:
             low, high, step = high, max(high, further), min(2.0, step**2)
         else:
             raise ArithmeticError(f"no member of the family {self} is accepted, although its limit is")
-        while low == 0 and high > _SMALLEST:
-            if at(high / 2) > 0:
-                high /= 2
+        while low == 0 and high > self.lower:
+            nearer = max(high / 2, self.lower)
+            if at(nearer) > 0:
+                high = nearer
             else:
-                low = high / 2
+                low = nearer
         if low == 0:
             return low
         root = float(brentq(at, low, high, xtol=resolution * low, rtol=resolution))

@@ -24,6 +24,7 @@ def bound(
     """
     from tightaudit.bounds.one_run import lower_bound
     from tightaudit.render.json.bound import bound_fields
+    from tightaudit.render.wording import last_rejected
 
     result = lower_bound(
         counts.evidence(), family, delta=delta, confidence=confidence, method=chosen.configured()
@@ -33,7 +34,6 @@ def bound(
         return
     print(result)
     if result.parameter is not None:
-        searched = result.family
-        print(f"rejected {searched.direction} {searched.parameter} = {result.parameter:.6g}")
+        print(last_rejected(result))
     if counts.released is not None:
         print_notes(result.test)

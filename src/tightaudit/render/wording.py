@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING
 
 from tightaudit.support.errors import printable
@@ -23,6 +23,7 @@ UNCONDITIONAL = "whatever the dependence between canaries and the shape of the c
 NO_FIT = "no fit"
 COMPOSED = "Gaussian steps, composed"
 _SMALLEST_P_VALUE = 1e-99
+_DIGITS = 6
 _APART = "the runs are independent of each other"
 
 
@@ -41,7 +42,23 @@ def rounded_down(epsilon: float) -> str:
     >>> rounded_down(4.2399)
     '4.239'
     """
-    return f"{math.floor(epsilon * 1000) / 1000:.3f}"
+    return f"{Decimal(epsilon).quantize(Decimal('0.001'), ROUND_FLOOR):f}"
+
+
+def last_rejected(bound: Bound) -> str:
+    """The least private member that a bound rejects, by a parameter whose rounding is rejected as well.
+
+    >>> import tightaudit as ta
+    >>> evidence = ta.Evidence(n=1000, released=200, errors=25)
+    >>> bound = ta.lower_bound(evidence, "gaussian", delta=1e-5)
+    >>> round(bound.parameter, 7), last_rejected(bound)
+    (0.8532201, 'rejected up to mu = 0.85322')
+    """
+    assert bound.parameter is not None
+    family = bound.family
+    more_private = ROUND_CEILING if family.protects else ROUND_FLOOR
+    parameter = Context(prec=_DIGITS, rounding=more_private).create_decimal_from_float(bound.parameter)
+    return f"rejected {family.direction} {family.parameter} = {float(parameter):.{_DIGITS}g}"
 
 
 def shown_p_value(p: float) -> str:

@@ -18,11 +18,16 @@ from tightaudit.support.errors import InputError
 Value: TypeAlias = float | tuple[float, ...]
 """One number, or several in a list."""
 
+LONGEST_TEXT = 10_000
+_DEEPEST = 20
+_SHOWN = 40
+
+# Blanks are not part of any token: matched before one, those at the end would be tried from each of them.
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<name>[A-Za-z][A-Za-z0-9_-]*)"
     r"|(?P<sign>[(),=\[\]])"
-    r"|(?P<other>\S))"
+    r"|(?P<other>\S)"
 )
 
 
@@ -87,6 +92,9 @@ def parse(label: str, text: object) -> Call:
     """
     if not isinstance(text, str):
         raise InputError(label, text, "text such as 'gaussian(mu=1)'")
+    if len(text) > LONGEST_TEXT:
+        shown = f"{text[:_SHOWN]!r} and {len(text) - _SHOWN:,} characters more"
+        raise InputError(label, shown, f"a text of at most {LONGEST_TEXT:,} characters")
     return _Parser(Source(label, text)).read()
 
 
@@ -105,6 +113,7 @@ class _Parser:
             for match in _TOKEN.finditer(source.text)
         ]
         self._next = 0
+        self._depth = 0
 
     def read(self) -> Call:
         call = self._call("a name such as gaussian")
@@ -113,6 +122,9 @@ class _Parser:
         return call
 
     def _call(self, expected: str) -> Call:
+        if self._depth == _DEEPEST:
+            raise self._error(f"at most {_DEEPEST} names inside each other")
+        self._depth += 1
         name = self._take("name", expected).text
         arguments: dict[str, Argument] = {}
         if self._skip("(") and not self._skip(")"):
@@ -121,6 +133,7 @@ class _Parser:
                 self._argument(arguments)
             if not self._skip(")"):
                 raise self._error("',' or ')'")
+        self._depth -= 1
         return Call(self._source, name, arguments)
 
     def _argument(self, arguments: dict[str, Argument]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import expm1, log1p
+from scipy.special import expm1, log1p, logsumexp
 
 from tightaudit.claims.approx_dp import ApproxDP
 from tightaudit.claims.base import Claim
@@ -19,11 +19,17 @@ from tightaudit.support.errors import InputError
 SMALLEST_SIGMA, LARGEST_SIGMA = 1e-3, 1e6
 LARGEST_STEPS = 10**8
 _PER_SPREAD = 40
-"""Grid points of a step's loss per standard deviation; ε comes out too large by less than a thousandth."""
+"""Grid points of a step's loss per standard deviation: what rounding adds to ε falls with their square."""
 _WIDEST_INTERVAL = 0.01
-_MOST_POINTS = 5e5
-_FAR = 8.0
-"""Standard deviations beyond which losses and sampled steps are not expected, to estimate the grid."""
+_MOST_POINTS = 1e6
+_ROUNDING = 5e-14
+"""On a grid finer than the root of this times the range of usual losses, summed over steps, floating-point
+errors in the masses would count for more than the grid."""
+_FAR = 10.0
+"""Standard deviations of noise beyond which the accountant lets a step's loss be infinite."""
+_CHERNOFF_ORDERS = np.concatenate((np.arange(-20, 0), np.arange(1, 21)))
+_CHERNOFF_TAIL = math.log(2e15)
+_POINTS_OF_A_STEP = 2001
 _NOWHERE = 1e-12
 """A share of guesses that no number of canaries reaches."""
 
@@ -83,15 +89,14 @@ def noiseless(stretches: Sequence[Stretch]) -> Claim:
 
 def _interval(stretches: Sequence[Stretch]) -> float:
     """The grid of losses: fine on the scale of one step, but not finer than memory allows."""
-    finest, range_of_losses = _WIDEST_INTERVAL, 0.0
+    finest, widest_step, range_of_losses = _WIDEST_INTERVAL, 0.0, 0.0
     for sigma, q, steps in stretches:
         spread = q * math.sqrt(expm1(min(sigma**-2, 100.0)))
-        unsampled = math.log1p(-q) if q < 1 else -math.inf
-        most = float(np.logaddexp(unsampled, math.log(q) + _FAR / sigma + 0.5 / sigma**2))
-        sampled = steps * q
-        range_of_losses += most * (sampled + _FAR * math.sqrt(sampled) + _FAR)
-        finest = min(finest, spread / _PER_SPREAD)
-    interval = max(finest, range_of_losses / _MOST_POINTS)
+        rounding = math.sqrt(steps * _FAR * spread * _ROUNDING)
+        finest = min(finest, max(spread / _PER_SPREAD, rounding))
+        of_one, of_all = _ranges(sigma, q, steps)
+        widest_step, range_of_losses = max(widest_step, of_one), range_of_losses + of_all
+    interval = max(finest, max(widest_step, range_of_losses) / _MOST_POINTS)
     rates = {q for _, q, _ in stretches}
     if len(rates) > 1 or 1.0 in rates:
         return interval
@@ -100,13 +105,43 @@ def _interval(stretches: Sequence[Stretch]) -> float:
     return interval if interval > unsampled else unsampled / math.ceil(unsampled / interval)
 
 
+def _ranges(sigma: float, q: float, steps: int) -> tuple[float, float]:
+    """How far losses reach in one step and in all, but for tails that the accountant cuts off.
+
+    It cuts where a Chernoff bound allows it, at orders that depend on the range of one step.
+    """
+    released = np.linspace(-_FAR * sigma, 1 + _FAR * sigma, _POINTS_OF_A_STEP)
+    outside = -0.5 * (released / sigma) ** 2
+    ratio = (released - 0.5) / sigma**2
+    losses = np.logaddexp(math.log1p(-q), math.log(q) + ratio) if q < 1 else ratio
+    of_one = float(losses[-1] - losses[0])
+    orders = _CHERNOFF_ORDERS / of_one
+    widest = 0.0
+    for log_masses in (outside, outside + losses):
+        log_masses = log_masses - logsumexp(log_masses)
+        moments = logsumexp(orders[:, None] * losses + log_masses, axis=1)
+        ends = (steps * moments + _CHERNOFF_TAIL) / orders
+        widest = max(widest, float(ends[orders > 0].min() - ends[orders < 0].max()))
+    return of_one, min(widest, steps * of_one)
+
+
 @lru_cache(maxsize=16)
 def _composed(stretches: tuple[Stretch, ...]) -> tuple[FloatArray, FloatArray]:
     """Masses of P and Q: losses above 0 as Q sees them (remove), below 0 as P does (add), 0 the rest.
 
     Each half dominates its direction's curve at every ε ≥ 0, and together they are one pair.
     """
-    removed, added = sampled_gaussian_losses(stretches, _interval(stretches))
+    # Steps that leave nothing to chance but the noise are one step with less noise.
+    stretches = tuple(
+        (sigma / math.sqrt(steps), q, 1) if q == 1 else (sigma, q, steps) for sigma, q, steps in stretches
+    )
+    interval = _interval(stretches)
+    if interval > _WIDEST_INTERVAL:
+        # Losses reach far beyond those of which a number can hold the likelihood: nothing is known to protect
+        # but never having been sampled.
+        unseen = math.exp(-unsampled_loss(stretches))
+        return np.array([1.0, 0.0]), np.array([unseen, 1 - unseen])
+    removed, added = sampled_gaussian_losses(stretches, interval)
     # After very many steps rounding leaves masses that sum to more than 1: the smallest losses give way,
     # which keeps every part of the curve where it is or lower.
     order = np.argsort(-np.append(removed.losses, added.losses), kind="stable")
