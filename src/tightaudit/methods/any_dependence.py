@@ -19,7 +19,7 @@ from tightaudit.methods.parts.error_law import solved
 from tightaudit.methods.steinke import Steinke
 from tightaudit.support import checks
 
-LARGEST_PROGRAM = 4000
+LARGEST_PROGRAM = 20_000
 """Released guesses above which the program would take more than a few seconds."""
 QUICK_PROGRAM = 400
 """The same where several programs share the time of one."""
@@ -31,6 +31,8 @@ _NEGLIGIBLE = 1e-12
 @dataclass(frozen=True)
 class AnyDependence(Method):
     """The largest probability of so few errors that any mechanism with the claimed privacy can have.
+
+    For a symmetric claim; for another one, an upper bound on it.
 
     >>> import tightaudit as ta
     >>> evidence = ta.Evidence(n=100, released=100, errors=15)

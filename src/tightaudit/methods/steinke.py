@@ -13,7 +13,7 @@ from tightaudit.methods.base import METHODS, Assumptions, Method
 
 _GRID = 40
 _HOLDS_UP_TO = 0.5
-"""There are mechanisms that do better than the formula says, all of them where it is above 0.89."""
+"""Mechanisms that do better than the formula says are known near 1, and none below 0.89."""
 
 
 @METHODS.register

@@ -61,7 +61,8 @@ def solve_chain(
             except (LinAlgError, FloatingPointError):
                 break
             best = min(best, found, key=lambda solution: solution.value(budget))
-            if point.gap <= close_enough * best.value(budget):
+            added = found.rest - point.rest
+            if point.gap + added <= close_enough * best.value(budget):
                 break
     return best
 

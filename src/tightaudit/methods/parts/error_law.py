@@ -34,8 +34,8 @@ _NO_BUDGET = 1e-9
 class Dual:
     """A solution of the dual program, whose feasible set does not contain the claim.
 
-    `rest` + n·Σ weight·δ(ε) is an upper bound on the p-value of *every* claim, and the optimal one for the
-    claim it was found for.
+    `rest` + n·Σ weight·δ(ε) is an upper bound on the p-value of *every* claim, and the program's
+    own for the claim it was found for.
     """
 
     epsilons: FloatArray
