@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
+from scipy.linalg import LinAlgError
 from scipy.optimize import linprog
-from scipy.sparse import lil_array
+from scipy.sparse import coo_array, lil_array
 from scipy.special import bdtr
 from tests.conftest import SAMPLE_CLAIMS
 
 import tightaudit as ta
 from tightaudit.methods.any_dependence import LARGEST_PROGRAM
 from tightaudit.methods.base import Method
-from tightaudit.methods.parts import error_law
+from tightaudit.methods.parts import chain_program, error_law
+from tightaudit.support.checks import FloatArray
 
 
 def plain_program(claim: ta.Claim, n: int, r: int, u: int, points: int) -> float:
@@ -113,13 +116,43 @@ def test_the_limit_of_the_program_is_an_option() -> None:
     assert ta.p_value(evidence, claim, method="any-dependence") < limited.p_value(claim, evidence)
 
 
-def test_a_program_that_is_not_solved_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Unsolved:
-        status, message = 4, "numerical difficulties"
+def test_where_arithmetic_breaks_down_there_is_still_a_valid_p_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise LinAlgError("not positive definite")
 
-    monkeypatch.setattr(error_law, "linprog", lambda *_, **__: Unsolved())
-    with pytest.raises(ArithmeticError, match="not solved: numerical difficulties"):
-        ta.p_value(ta.Evidence(100, 100, 9), ta.Gaussian(1.0), method="any-dependence")
+    evidence, claim = ta.Evidence(100, 100, 9), ta.Gaussian(1.0)
+    optimum = ta.p_value(evidence, claim, method="any-dependence")
+    monkeypatch.setattr(chain_program, "cholesky_banded", fails)
+    p = ta.p_value(evidence, claim, method="any-dependence")
+    assert optimum < p <= ta.p_value(evidence, claim, method="fdp-recursion")
+
+
+@given(
+    st.integers(1, 3000),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.sampled_from(
+        [
+            *(ta.Gaussian(mu) for mu in (1e-3, 0.1, 1.0, 4.0, 20.0)),
+            *(ta.Laplace(mu) for mu in (0.01, 3.0)),
+            *(
+                ta.ApproxDP(*point)
+                for point in ((0.0, 0.0), (0.0, 1.0), (3.0, 0.0), (1.0, 1e-9), (30.0, 0.2))
+            ),
+            ta.SubsampledGaussian(2.0, 0.01),
+            ta.Tabulated([0.0, 0.1, 0.4, 1.0], [0.9, 0.5, 0.2, 0.0]),
+        ]
+    ),
+)
+@example(1000, 0.999, 1 / 3, ta.Gaussian(0.1))
+@settings(max_examples=60, deadline=None)
+def test_there_is_always_a_p_value(n: int, share: float, wrong: float, claim: ta.Claim) -> None:
+    released = max(1, round(share * n))
+    evidence = ta.Evidence(n, released, round(wrong * released))
+    exact, p, recursion = (
+        ta.p_value(evidence, claim, method=method) for method in ("exact", "any-dependence", "fdp-recursion")
+    )
+    assert 0 <= exact <= p <= max(exact, recursion) <= 1
 
 
 def test_bound_lies_between_the_recursion_and_exact() -> None:
@@ -160,14 +193,121 @@ def test_bounds_by_the_dual_are_those_of_a_program_for_every_claim(family: str) 
     assert method.p_value(searched.leaking(by_dual), evidence) <= 0.05 * 1.002
 
 
-@pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("claim", [ta.Gaussian(0.3), ta.Gaussian(3.0), ta.Laplace(1.0)], ids=str)
 @pytest.mark.parametrize("share", [0.4, 0.8])
-def test_a_small_program_guesses_the_losses_of_a_large_one(mu: float, share: float) -> None:
-    """Against the program that works out its losses at full size."""
-    claim = ta.Gaussian(mu)
-    errors = int(share * ta.expected_errors(claim, n=1500, released=400))
-    evidence = ta.Evidence(1500, 400, errors)
-    guessed, whole = (
-        error_law.solved(claim, evidence, 1.0, guessed=size).p_value(claim, 1500) for size in (160, 400)
+def test_a_mechanism_with_one_score_for_all_does_not_beat_the_dual(claim: ta.Claim, share: float) -> None:
+    n = 400
+    errors = int(share * ta.expected_errors(claim, n=n, released=n))
+    dual = error_law.solved(claim, ta.Evidence(n, n, errors), 1.0)
+    quantiles = (np.arange(20_000) + 0.5) / 20_000
+    shared = float(np.mean(bdtr(errors, n, np.asarray(claim.error_probability(quantiles)))))
+    assert dual.p_value(claim, n) >= shared * (1 - 1e-4)
+
+
+def outcomes_of_two_bits() -> dict[tuple[int, int], float]:
+    """The probability of each pair of guesses when both bits are 0: (2, 0.01)-DP, found by hand.
+
+    All probabilities depend on the number of errors only; one error is as likely as the claim allows.
+    """
+    epsilon, delta = 2.0, 0.01
+    one = (1 + delta * math.exp(-epsilon)) / (math.exp(epsilon) / 2 + 1 + math.exp(-epsilon) / 2)
+    none, two = math.exp(epsilon) * one / 2, (one / 2 - delta) * math.exp(-epsilon)
+    return {(0, 0): none, (0, 1): one / 2, (1, 0): one / 2, (1, 1): two}
+
+
+def test_a_mechanism_on_two_bits_for_which_steinkes_formula_is_too_small() -> None:
+    law = outcomes_of_two_bits()
+    assert sum(law.values()) == pytest.approx(1)
+    claim = ta.ApproxDP(2.0, 0.01)
+    # Flipping the first bit flips what the first guess is; every event is a set of pairs of guesses.
+    flipped = {(1 - first, second): chance for (first, second), chance in law.items()}
+    for one, other in ((law, flipped), (flipped, law)):
+        most = sum(max(0.0, one[pair] - math.exp(2.0) * other[pair]) for pair in law)
+        assert most <= 0.01 + 1e-12
+    at_most_one_error = 1 - law[1, 1]
+    assert at_most_one_error == pytest.approx(0.987125, abs=1e-6)
+    evidence = ta.Evidence(2, 2, 1)
+    for method in ("any-dependence", "steinke", "fdp-recursion"):
+        assert ta.p_value(evidence, claim, method=method) >= at_most_one_error * (1 - 1e-9), method
+    # The formula itself: Pr[B ≥ 1] + 4δ·Pr[B = 0].
+    nothing_right = (1 / (1 + math.exp(2.0))) ** 2
+    assert 1 - nothing_right + 0.04 * nothing_right < at_most_one_error
+
+
+def most_of_any_mechanism(claim: ta.Claim, n: int, errors: int, epsilons: FloatArray) -> float:
+    """The largest Pr[at most so many errors] over all mechanisms on n bits whose output is n guesses.
+
+    One variable per input and output; for each bit, direction and ε a sum of positive parts over outputs.
+    """
+    vectors = list(itertools.product((0, 1), repeat=n))
+    index = {pair: place for place, pair in enumerate(itertools.product(vectors, vectors))}
+    rows: list[tuple[int, int, float]] = []
+    limits: list[float] = []
+    width = len(index)
+    for place, bits, (epsilon, direction) in itertools.product(
+        range(n), vectors, itertools.product(epsilons, (0, 1))
+    ):
+        if bits[place] != direction:
+            continue
+        other = (*bits[:place], 1 - bits[place], *bits[place + 1 :])
+        budget = len(limits)
+        limits.append(one_way_delta(claim, epsilon, to_one=direction == 1))
+        for guesses in vectors:
+            row = len(limits)
+            limits.append(0.0)
+            rows += [
+                (row, index[bits, guesses], 1.0),
+                (row, index[other, guesses], -math.exp(epsilon)),
+                (row, width, -1.0),
+                (budget, width, 1.0),
+            ]
+            width += 1
+    places, columns, values = (np.array(part) for part in zip(*rows, strict=True))
+    matrix = coo_array((values, (places, columns)), shape=(len(limits), width)).tocsr()
+    gain = np.zeros(width)
+    total = lil_array((len(vectors), width))
+    for (bits, guesses), place in index.items():
+        wrong = sum(bit != guess for bit, guess in zip(bits, guesses, strict=True))
+        gain[place] = -(wrong <= errors) / len(vectors)
+        total[vectors.index(bits), place] = 1.0
+    result = linprog(  # type: ignore[call-overload]
+        gain, A_ub=matrix, b_ub=limits, A_eq=total.tocsr(), b_eq=np.ones(len(vectors)), method="highs"
     )
-    assert guessed == pytest.approx(whole, rel=5e-3)
+    assert result.status == 0
+    return float(-result.fun)
+
+
+def one_way_delta(claim: ta.Claim, epsilon: float, *, to_one: bool) -> float:
+    """The largest Q(S) - e^ε·P(S), or with P and Q exchanged, from the trade-off function on a grid."""
+    alpha = np.append(0.0, np.geomspace(1e-9, 1, 20_001))
+    beta = np.asarray(claim.f(alpha) if to_one else claim.inverse(alpha))
+    return float(np.max(1 - beta - math.exp(epsilon) * alpha))
+
+
+@pytest.mark.parametrize("claim", [ta.Gaussian(1.0), ta.Laplace(1.0), ta.ApproxDP(1.0, 0.05)], ids=str)
+@pytest.mark.parametrize("n", [2, 3])
+def test_nothing_smaller_is_valid_for_a_symmetric_claim(claim: ta.Claim, n: int) -> None:
+    epsilons = np.union1d(np.linspace(0, 6, 25), claim.curve_kinks)
+    for errors in range(n):
+        brute = most_of_any_mechanism(claim, n, errors, epsilons)
+        p = ta.p_value(ta.Evidence(n, n, errors), claim, method="any-dependence")
+        # On a grid of ε brute force allows more than a smooth curve does.
+        assert p == pytest.approx(brute, rel=3e-4 if claim.piecewise_linear else 5e-3)
+
+
+def test_for_a_claim_that_is_not_symmetric_something_smaller_is_valid() -> None:
+    claim = ta.SubsampledGaussian(4.0, 0.5)
+    brute = most_of_any_mechanism(claim, 3, 0, np.linspace(0, 6, 25))
+    assert ta.p_value(ta.Evidence(3, 3, 0), claim, method="any-dependence") > 1.02 * brute
+
+
+@pytest.mark.parametrize(("errors", "claim"), [(150, ta.Gaussian(1.0)), (1200, ta.Gaussian(0.5))], ids=str)
+def test_large_programs_are_close_to_small_grids_of_all_counts(errors: int, claim: ta.Claim) -> None:
+    """What is left out of a program of 4000 changes nothing that can be seen."""
+    n = 20_000 if errors == 150 else 4000
+    dual = error_law.solved(claim, ta.Evidence(n, 4000, errors), 1.0)
+    whole = error_law.Program(n, 4000, errors)
+    whole.low, whole.high = max(0, whole.low - 100), whole.high + 400
+    whole.worth = (np.arange(whole.low, whole.high + 1) <= errors).astype(float)
+    wider = whole.solve(claim, dual.epsilons)[0]
+    assert dual.p_value(claim, n) == pytest.approx(wider.p_value(claim, n), rel=1e-3)

@@ -1,7 +1,8 @@
-"""The best p-value there is when nothing is assumed about how canaries depend on each other.
+"""The best p-value for a symmetric claim when nothing is assumed about how canaries depend on each other.
 
 With q_k the probability of k errors, it is the largest Σ_{k≤u} q_k that the claim allows: a linear program
-(`parts/error_law.py`, docs/any-dependence.md).
+(`parts/error_law.py`, docs/any-dependence.md). A claim that is not symmetric is taken in the mean of its two
+directions, which holds too, but allows more than the claim does.
 """
 
 from collections.abc import Callable
@@ -18,16 +19,20 @@ from tightaudit.methods.parts.error_law import solved
 from tightaudit.methods.steinke import Steinke
 from tightaudit.support import checks
 
-LARGEST_PROGRAM = 4000
+LARGEST_PROGRAM = 20_000
 """Released guesses above which the program would take more than a few seconds."""
 QUICK_PROGRAM = 400
 """The same where several programs share the time of one."""
+_NEGLIGIBLE = 1e-12
+"""P-values that a program cannot improve: the rounding of its largest numbers is not far below."""
 
 
 @METHODS.register
 @dataclass(frozen=True)
 class AnyDependence(Method):
     """The largest probability of so few errors that any mechanism with the claimed privacy can have.
+
+    For a symmetric claim; for another one, an upper bound on it.
 
     >>> import tightaudit as ta
     >>> evidence = ta.Evidence(n=100, released=100, errors=15)
@@ -111,9 +116,8 @@ class AnyDependence(Method):
 
     def _between(self, independent: float, recursion: float, claim: Claim, evidence: Evidence) -> float:
         """The program's value between the p-values of `exact` and of the other valid methods."""
-        others = min(recursion, Steinke().p_value(claim, evidence))
-        if others == 0 or not self._solvable(evidence):
-            return others
-        value = solved(claim, evidence, others).p_value(claim, evidence.n)
-        # The solver works to a tolerance; the exact law of independent outcomes is a floor without.
-        return min(others, max(independent, value))
+        found = min(recursion, Steinke().p_value(claim, evidence))
+        if found > _NEGLIGIBLE and self._solvable(evidence):
+            found = min(found, solved(claim, evidence, found).p_value(claim, evidence.n))
+        # All of them hold but for rounding; the exact law of independent outcomes is a floor for that.
+        return max(independent, found)
