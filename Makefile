@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint site pictures bench validity tightness monte-carlo clean
+.PHONY: demo test lint site pictures bench validity peers-validity tightness monte-carlo clean
 
 demo: $(VENV)/.torch
 	$(VENV)/bin/tightaudit demo
@@ -21,6 +21,9 @@ site: $(VENV)/.dev
 
 validity: $(VENV)/.dev
 	$(VENV)/bin/python benchmarks/validity.py docs
+
+peers-validity: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(VENV)/bin/python benchmarks/peers_validity.py docs
 
 tightness: $(VENV)/.dev
 	$(VENV)/bin/python benchmarks/rank_weights.py docs
