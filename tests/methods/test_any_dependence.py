@@ -137,7 +137,7 @@ def test_where_arithmetic_breaks_down_there_is_still_a_valid_p_value(monkeypatch
             *(ta.Laplace(mu) for mu in (0.01, 3.0)),
             *(
                 ta.ApproxDP(*point)
-                for point in ((0.0, 0.0), (0.0, 1.0), (3.0, 0.0), (1.0, 1e-9), (30.0, 0.2))
+                for point in ((0.0, 0.0), (0.0, 1.0), (3.0, 0.0), (1.0, 1e-9), (30.0, 0.2), (700.0, 1e-5))
             ),
             ta.SubsampledGaussian(2.0, 0.01),
             ta.Tabulated([0.0, 0.1, 0.4, 1.0], [0.9, 0.5, 0.2, 0.0]),
@@ -145,6 +145,7 @@ def test_where_arithmetic_breaks_down_there_is_still_a_valid_p_value(monkeypatch
     ),
 )
 @example(1000, 0.999, 1 / 3, ta.Gaussian(0.1))
+@example(100, 1.0, 0.1, ta.ApproxDP(700.0, 1e-5))
 @settings(max_examples=60, deadline=None)
 def test_there_is_always_a_p_value(n: int, share: float, wrong: float, claim: ta.Claim) -> None:
     released = max(1, round(share * n))

@@ -51,19 +51,20 @@ def solve_chain(
 
     If the arithmetic breaks down, or steps become too many, the prices are worse, and hold all the same.
     """
+    # Without prices the total alone has to pay for the state that is worth most.
+    best = Solution(np.zeros_like(budget), float(worth.max()), np.full(worth.size, 1 / worth.size))
     with np.errstate(divide="raise", invalid="raise", over="raise", under="ignore"):
-        point = _Point.start(_Chain(up, down, worth, budget))
-        best = point.repaired()
-        for _ in range(_MOST_STEPS):
-            try:
+        try:
+            point = _Point.start(_Chain(up, down, worth, budget))
+            for _ in range(_MOST_STEPS):
                 point = point.next()
                 found = point.repaired()
-            except (LinAlgError, FloatingPointError):
-                break
-            best = min(best, found, key=lambda solution: solution.value(budget))
-            added = found.rest - point.rest
-            if point.gap + added <= close_enough * best.value(budget):
-                break
+                best = min(best, found, key=lambda solution: solution.value(budget))
+                added = found.rest - point.rest
+                if point.gap + added <= close_enough * best.value(budget):
+                    break
+        except (LinAlgError, FloatingPointError):
+            pass
     return best
 
 

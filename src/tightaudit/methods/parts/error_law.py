@@ -26,6 +26,8 @@ _EVEN = 0.05
 """How many values of ε are wanted where none matters, compared with where they matter most."""
 _MANY_PIECES = 40
 _IRRELEVANT = 1e-3
+_LAST = 250.0
+"""The largest ε whose e^ε can be computed with; constraints beyond are left out."""
 _NO_BUDGET = 1e-9
 """What stands for a δ of 0, compared with one: an interior-point method needs an interior."""
 
@@ -75,7 +77,7 @@ def grid_of(claim: Claim, n: float, scale: float, points: int) -> FloatArray:
     if few_pieces(claim):
         return np.append(0.0, claim.curve_kinks)
     last = 0.01
-    while n * claim.symmetric_delta(last) > _IRRELEVANT * scale and last < 600:
+    while n * claim.symmetric_delta(last) > _IRRELEVANT * scale and last < _LAST:
         last *= 1.25
     kinks = claim.curve_kinks
     if kinks.size and kinks[-1] < last:
@@ -131,7 +133,8 @@ class Program:
     ) -> tuple[Dual, FloatArray]:
         """A dual whose value is so close to the optimum, and the law q_low … q_high it belongs to."""
         r, low = self.r, self.low
-        # Rows are divided by e^ε, which may be larger than any number.
+        epsilons = epsilons[epsilons <= _LAST]
+        # Rows are divided by e^ε, so that none is much larger than another.
         shrink = np.exp(-epsilons)
         k = np.arange(low, self.high, dtype=np.float64)
         up, down, worth = shrink * (r - k)[:, None], k + 1.0, self.worth
