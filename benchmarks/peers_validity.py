@@ -2,8 +2,9 @@
 
     python benchmarks/peers_validity.py docs [audits]
 
-Every auditor gets the same scores and coins of a mechanism of `tightaudit calibrate`, and is used as its
-documentation says by default. It rejects the true claim if its lower bound is above the true ε. Writes
+Peers get the same scores and coins of a mechanism of `tightaudit calibrate`, and are used as their
+documentation says by default; the columns of tightaudit are `calibrate` on draws of its own. A bound above
+the true ε rejects the true claim, or where there is a p-value, one of at most 5%. Writes
 `peers-validity.csv` and the tables in `peers.md` into the folder: about ten minutes on two cores.
 """
 

@@ -47,6 +47,7 @@ NAVIGATION = {
     "What to trust": {
         "which-method": "Which method when",
         "validity": "Validity",
+        "peers": "Other auditors' false alarms",
         "tightness": "Tightness",
         "paper": "The paper, figure by figure",
         "speed": "Speed",
