@@ -25,8 +25,16 @@ from tightaudit.support.checks import FloatArray
 _DROP = 42.0
 """Nats below the peak of a density past which a threshold is not followed: less than 1e-17 lies there."""
 _LAYERS = np.array([-0.5, -0.05, -0.005, 0.005, 0.05, 0.5])
-_WIDEST = 20.0
-"""Spreads of the density that one panel of nodes may cover."""
+
+
+@dataclass(frozen=True)
+class Panels:
+    """How finely a threshold is followed."""
+
+    nodes: int
+    """Nodes per panel."""
+    widest: float = 20.0
+    """Spreads of the density that one panel may cover."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +45,11 @@ class Threshold:
     b: float
     edges: FloatArray
     kink_tops: FloatArray
-    nodes: int
-    """Nodes per panel."""
+    panels: Panels
 
     @staticmethod
     def of(
-        a: float, b: float, ends: tuple[float, float], kinks: FloatArray, jumps: FloatArray, nodes: int
+        a: float, b: float, ends: tuple[float, float], kinks: FloatArray, jumps: FloatArray, panels: Panels
     ) -> Threshold:
         """The threshold, followed between the ends, with panel edges at those kinks that it can reach."""
         low, high = ends
@@ -53,7 +60,12 @@ class Threshold:
         layers = (steep[(steep > low) & (steep < high)][:, None] + spread * _LAYERS).ravel()
         inside = np.unique(np.clip(np.append(offsets[reached], layers), low, high))
         edges = np.unique(np.concatenate([[low], inside, [high]]))
-        return Threshold(a, b, _subdivided(edges, _WIDEST * spread), kinks[reached], nodes)
+        return Threshold(a, b, _subdivided(edges, panels.widest * spread), kinks[reached], panels)
+
+    @property
+    def nodes(self) -> int:
+        """Nodes per panel."""
+        return self.panels.nodes
 
     @cached_property
     def offsets(self) -> FloatArray:
@@ -114,12 +126,12 @@ class Chain:
     """From nothing to the first threshold; None if there is none, everything being one stratum."""
 
     @staticmethod
-    def of(n: int, sizes: tuple[int, ...], kinks: FloatArray, nodes: int, *, jumps: FloatArray) -> Chain:
+    def of(n: int, sizes: tuple[int, ...], kinks: FloatArray, panels: Panels, *, jumps: FloatArray) -> Chain:
         """The chain; strata that reach rank n have no threshold below the last.
 
         `kinks` and those of them that are `jumps` are shares of scores above.
 
-        >>> chain = Chain.of(100, (20, 30, 50), np.empty(0), nodes=40, jumps=np.empty(0))
+        >>> chain = Chain.of(100, (20, 30, 50), np.empty(0), Panels(40), jumps=np.empty(0))
         >>> len(chain.thresholds), bool(np.allclose(chain.steps[0].weights.sum(axis=1), 1))
         (2, True)
         """
@@ -129,7 +141,7 @@ class Chain:
         ratios = [(float(n - rank), float(size)) for rank, size in zip(below[1:], sizes[1:], strict=False)]
         ends = _ends(tuple(laws + ratios))
         thresholds = tuple(
-            Threshold.of(*law, reached, kinks, jumps, nodes)
+            Threshold.of(*law, reached, kinks, jumps, panels)
             for law, reached in zip(laws, ends[: len(laws)], strict=True)
         )
         steps = tuple(
@@ -158,7 +170,7 @@ def _step(earlier: Threshold, later: Threshold, a: float, b: float, ends: tuple[
         ratio = np.log((1 - later.kink_tops)[None, :]) - np.log(missing)
         kinks = np.where(missing > 0, ratio - center, high)
     spread = float(logit_spread(np.asarray(a), np.asarray(b)))
-    even = _subdivided(np.array([low, high]), _WIDEST * spread)[1:-1]
+    even = _subdivided(np.array([low, high]), later.panels.widest * spread)[1:-1]
     inner = even[None, :].repeat(earlier.top.size, axis=0)
     inside = np.clip(np.concatenate([kinks, inner], axis=1), low, high)
     first, last = (np.full((earlier.top.size, 1), end) for end in ends)

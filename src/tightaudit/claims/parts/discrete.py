@@ -11,6 +11,7 @@ from tightaudit.support.checks import FloatArray
 
 MASS_TOLERANCE = 1e-9
 """How far masses may be from summing to 1 before they are taken for a mistake, not for rounding."""
+_SAME_SCORE = 1e-13
 
 
 class DiscretePair(Claim):
@@ -38,7 +39,7 @@ class DiscretePair(Claim):
         by_score = np.argsort(-score, kind="stable")
         masses = 0.5 * (self._p + self._q)[by_score]
         errors = 0.5 * np.minimum(self._p, self._q)[by_score]
-        self._scores = score[by_score]
+        self._scores = _without_rounding(score[by_score])
         self._top = np.append(0.0, np.cumsum(masses))
         self._top[-1] = 1.0
         self._top_errors = np.append(0.0, np.cumsum(errors))
@@ -119,3 +120,10 @@ class DiscretePair(Claim):
             if useful.any():
                 epsilon = max(epsilon, float(np.max(np.log(excess[useful]) - np.log(paid[useful]))))
         return epsilon
+
+
+def _without_rounding(descending: FloatArray) -> FloatArray:
+    """Scores with those that only rounding tells apart, as of losses l and -l, made equal to the largest."""
+    new = descending[1:] < (1 - _SAME_SCORE) * descending[:-1] - _SAME_SCORE
+    first = np.append(0, np.flatnonzero(new) + 1)
+    return np.repeat(descending[first], np.diff(np.append(first, descending.size)))

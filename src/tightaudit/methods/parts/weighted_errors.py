@@ -7,7 +7,8 @@ function G(z) = E[z^T] is then a mean over the chain of thresholds. Its coeffici
     Pr[T ≤ u] = (1/2πi) ∮ G(z) / (z^(u+1)·(1-z)) dz        on a circle |z| = ρ < 1,
 
 and the trapezoidal rule with M points on the circle is off by Σ_m Pr[T ≤ u+mM]·ρ^(mM), m ≥ 1: never negative,
-and as small as wanted. With ρ near the saddle point little cancels, so that deep tails keep their digits.
+and as small as wanted. With ρ near the saddle point little cancels. Where nodes do not suffice, the result
+is rounded up.
 """
 
 from __future__ import annotations
@@ -21,27 +22,36 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from tightaudit.claims.base import Claim
-from tightaudit.numerics.thresholds import Chain
+from tightaudit.numerics.thresholds import Chain, Panels
 from tightaudit.support.checks import FloatArray
 
 _Number = TypeVar("_Number", np.float64, np.complex128)
 
-_MANY_NODES, _NODES, _FEW_NODES, _FEW_STRATA = 60, 34, 16, 3
-"""Nodes per threshold: with few strata, with more, and where the generating function is small."""
-_CENTRE = 9.0
-"""Standard deviations of T, as angles, beyond which it is."""
+_LADDER = (Panels(16), Panels(34), Panels(60), Panels(34, widest=5.0))
+"""How finely thresholds are followed: the first that agrees with the next one will do."""
+_FOR_BOUNDS = 1
+"""The first of them that is tried for Chernoff's bounds."""
+_AGREEING_BOUNDS = 0.05
+"""Nats by which two of them may differ about a bound that is to be used."""
+_AGREEING_TERMS = 1e-11
+"""Difference between two of them, relative to the largest term, that is neither sought nor found."""
 _MOST_KINKS = 6
-"""A claim with more is a fine staircase, which nodes see as the slope it stands for."""
+"""The rest of a claim that has more is a fine staircase, which nodes see as the slope it stands for."""
 _ACCURACY = 26.0
 """Nats below the result at which the trapezoidal rule and the sum over the circle may stop."""
 _COARSE, _FINE = 12, 10
 _LARGEST_TILT = 8.0
 _CANCELLATION, _CANCELLATION_NEAR_ONE = 0.7, 4.0
 """Nats of digits given up for a circle that needs fewer points; a probability near 1 has more to give."""
+_MOST_POINTS = 2**25
 _NARROW, _JUMP = 1e-7, 1e-4
-_BLOCK = 64
-_ROUNDING = 1e-6
-_FAR_BELOW, _UNDERFLOW = 12.0, 600.0
+_BLOCK, _LARGEST_BLOCK = 64, 2**22
+_ROUNDING = 1e-15
+_FAR_BELOW = 12.0
+_UNFOLLOWED = 2e-17
+"""Probability, per threshold, of places where the chain does not follow it."""
+_LEAST, _LEAST_WITHOUT_CHAIN = 1e-15, 1e-250
+"""Nothing smaller is returned: too little would be known of it."""
 
 
 class WeightedErrors:
@@ -56,47 +66,87 @@ class WeightedErrors:
     def __init__(self, claim: Claim, n: int, sizes: tuple[int, ...], weights: tuple[int, ...]) -> None:
         self._claim, self._n, self._sizes, self._weights = claim, n, sizes, weights
         self._largest = sum(size * weight for size, weight in zip(sizes, weights, strict=True))
-        nodes = _MANY_NODES if len(sizes) <= _FEW_STRATA else _NODES
-        self._fine = _GeneratingFunction(claim, n, sizes, weights, nodes)
+        self._rungs: dict[int, _GeneratingFunction] = {}
 
-    @cached_property
-    def _rough(self) -> _GeneratingFunction:
-        return _GeneratingFunction(self._claim, self._n, self._sizes, self._weights, _FEW_NODES)
+    def _rung(self, place: int) -> _GeneratingFunction:
+        """The generating function on one rung of the ladder, made when it is first needed."""
+        if place not in self._rungs:
+            self._rungs[place] = _GeneratingFunction(
+                self._claim, self._n, self._sizes, self._weights, _LADDER[place]
+            )
+        return self._rungs[place]
 
     def tail(self, u: int, *, relevant: float = 0.0) -> float:
-        """Pr[T ≤ u], rounded up where rounding cannot be avoided.
+        """Pr[T ≤ u], rounded up where rounding cannot be avoided, and never less than 1e-15.
 
-        If it is far below the `relevant` probability, an upper bound that is too.
+        If it is far below the `relevant` probability, an upper bound that is too. The smallest result is far
+        smaller if all guesses are one stratum, which needs no thresholds.
         """
-        if u >= self._largest or self._fine.error_of_all == 0 or self._certain(u):
+        function = self._rung(_FOR_BOUNDS)
+        if u >= self._largest or function.error_of_all == 0 or self._certain(u):
             return 1.0
-        tilt, exponent, deviation = self._circle(u)
-        if exponent < (math.log(relevant) - _FAR_BELOW if relevant else -_UNDERFLOW):
-            return math.exp(max(exponent, -_UNDERFLOW))
-        radius = math.exp(tilt)
+        least = _LEAST if function.thresholds else _LEAST_WITHOUT_CHAIN
+        unfollowed = _UNFOLLOWED * function.thresholds
+        tilt, exponent = self._circle(u)
+        bound = min(1.0, math.exp(exponent) + unfollowed)
         points = 2 * math.ceil((_ACCURACY - min(exponent, 0.0)) / (-2 * tilt)) + 1
+        far_below = exponent < math.log(max(relevant, least)) - _FAR_BELOW
+        if far_below or points > _MOST_POINTS:
+            return max(least, bound)
         angles = np.arange(1, points // 2 + 1, dtype=np.float64) * (2 * math.pi / points)
-        matter = self._fine.not_negligible(radius, angles, -_ACCURACY - math.log(points))
-        near = matter * deviation < _CENTRE
-        total = 0.0
-        # The point on the real axis counts once, every other one twice, for its conjugate.
-        for function, part in ((self._fine, np.append(0.0, matter[near])), (self._rough, matter[~near])):
-            for start in range(0, part.size, _BLOCK):
-                angle = part[start : start + _BLOCK]
-                log_z = tilt + 1j * angle
-                terms = np.exp(function.log(np.exp(log_z)) - u * log_z) / (1 - np.exp(log_z))
-                total += float(np.sum(np.where(angle > 0, 2.0, 1.0) * terms.real))
-        probability = total / points
-        if not -_ROUNDING <= probability <= 1 + _ROUNDING:
-            raise ArithmeticError(f"a tail of weighted errors came out as {probability:.3g}")
-        return min(1.0, max(0.0, probability))
+        matter = function.not_negligible(math.exp(tilt), angles, -_ACCURACY - math.log(points))
+        total = self._sum_over_circle(u, tilt, exponent, np.append(0.0, matter)) / points + unfollowed
+        # A sum without a value has no digits left, but Chernoff's bound holds.
+        return max(least, min(bound, total) if math.isfinite(total) else bound)
+
+    def _sum_over_circle(self, u: int, tilt: float, exponent: float, angles: FloatArray) -> float:
+        """Σ G(z)/(z^u·(1-z)) over z at these angles and their conjugates, plus how far it may be off."""
+        tolerance = _AGREEING_TERMS * math.exp(exponent) / -math.expm1(tilt)
+        total = doubt = 0.0
+        start = 0
+        while start < angles.size:
+            part = angles[start : start + _BLOCK]
+            # The point on the real axis counts once, every other one twice, for its conjugate.
+            times = np.where(part > 0, 2.0, 1.0)
+            terms, off = self._terms(u, np.asarray(tilt + 1j * part, dtype=np.complex128), tolerance)
+            total += float(times @ terms.real)
+            doubt += float(times.sum() * off + _ROUNDING * (times @ np.abs(terms)))
+            start += _BLOCK
+        return total + doubt
+
+    def _terms(
+        self, u: int, log_z: NDArray[np.complex128], tolerance: float
+    ) -> tuple[NDArray[np.complex128], float]:
+        """G(z)/(z^u·(1-z)) at neighbouring z, and about how far they are off at most."""
+
+        def terms(rung: int, log_z: NDArray[np.complex128]) -> NDArray[np.complex128]:
+            function = self._rung(rung)
+            block = max(1, _LARGEST_BLOCK // function.size)
+            with np.errstate(all="ignore"):
+                logs = [
+                    function.log(np.exp(log_z[first : first + block]))
+                    for first in range(0, log_z.size, block)
+                ]
+                return np.exp(np.concatenate(logs) - u * log_z) / (1 - np.exp(log_z))
+
+        probes = log_z[np.unique([0, log_z.size // 2, log_z.size - 1])]
+        rung, values, doubt, before = 0, terms(0, probes), math.inf, tolerance
+        while doubt > tolerance and rung + 1 < len(_LADDER):
+            finer = terms(rung + 1, probes)
+            off = float(np.abs(finer - values).max())
+            if off <= tolerance:
+                return terms(rung, log_z), off
+            # Differences shrink at least geometrically, so the next one says how far off the finer rung is.
+            doubt = off * min(1.0, off / before)
+            rung, values, before = rung + 1, finer, off
+        return terms(rung, log_z), doubt
 
     def _certain(self, u: int) -> bool:
         """Whether more than u has a probability that does not matter, by Chernoff's bound."""
         return bool((self._logs[1] - self._tilts * (u + 1)).min() < -_ACCURACY)
 
-    def _circle(self, u: int) -> tuple[float, float, float]:
-        """Ln ρ, ln of G(ρ)/ρ^u, and about the standard deviation of T at that tilt.
+    def _circle(self, u: int) -> tuple[float, float]:
+        """Ln ρ, and ln of G(ρ)/ρ^u, which is Chernoff's bound.
 
         Near the saddle point, where G(ρ)/ρ^u is least, but as far from 0 as cancellation allows.
         """
@@ -106,12 +156,7 @@ class WeightedErrors:
         tilts = -np.geomspace(-around[0], -around[1], _FINE)
         exponents = self._log(tilts) - tilts * u
         chosen = _allowed(exponents)[1]
-        inside = min(max(chosen, 1), _FINE - 2)
-        with np.errstate(invalid="ignore"):
-            slopes = np.diff(exponents[inside - 1 : inside + 2]) / np.diff(tilts[inside - 1 : inside + 2])
-            variance = 2 * (slopes[1] - slopes[0]) / (tilts[inside + 1] - tilts[inside - 1])
-        deviation = math.sqrt(variance) if np.isfinite(variance) and variance > 0 else 0.0
-        return float(tilts[chosen]), float(exponents[chosen]), deviation
+        return float(tilts[chosen]), float(exponents[chosen])
 
     @cached_property
     def _tilts(self) -> FloatArray:
@@ -123,10 +168,11 @@ class WeightedErrors:
         return self._log(np.append(-self._tilts, self._tilts)).reshape(2, -1)
 
     def _log(self, tilts: FloatArray) -> FloatArray:
-        # At an extreme tilt few nodes may miss what matters, and give nonsense: such a tilt is not used.
+        """Upper bounds; infinite at extreme tilts, where nodes may miss what matters and give nonsense."""
         with np.errstate(all="ignore"):
-            logs = self._rough.log(np.exp(tilts))
-        return np.where(np.isfinite(logs), logs, np.inf)
+            coarse, fine = (self._rung(rung).log(np.exp(tilts)) for rung in (_FOR_BOUNDS, _FOR_BOUNDS + 1))
+            agree = np.isfinite(fine) & (np.abs(fine - coarse) <= _AGREEING_BOUNDS)
+            return np.where(agree, np.maximum(fine, coarse) + np.abs(fine - coarse), np.inf)
 
 
 def _allowed(exponents: FloatArray) -> tuple[int, int]:
@@ -140,15 +186,14 @@ class _GeneratingFunction:
     """G(z) = E[z^T] at complex z, from a mean over the thresholds between strata."""
 
     def __init__(
-        self, claim: Claim, n: int, sizes: tuple[int, ...], weights: tuple[int, ...], nodes: int
+        self, claim: Claim, n: int, sizes: tuple[int, ...], weights: tuple[int, ...], panels: Panels
     ) -> None:
-        kinks = claim.top_kinks[(claim.top_kinks > 0) & (claim.top_kinks < 1)]
-        if kinks.size > _MOST_KINKS:
-            kinks = np.empty(0)
-        aside = claim.top_error_probability(np.array([kinks * (1 - _NARROW), kinks * (1 + _NARROW)]))
-        jumps = kinks[np.abs(aside[1] - aside[0]) > _JUMP]
-        chain = _chain(n, sizes, tuple(kinks.tolist()), tuple(jumps.tolist()), nodes)
+        kinks, jumps = _kinks(claim)
+        chain = _chain(n, sizes, tuple(kinks.tolist()), tuple(jumps.tolist()), panels)
         self._chain, self._sizes, self._weights = chain, sizes, weights
+        self.thresholds = len(chain.thresholds)
+        self.size = max([1, *(step.gap.size for step in chain.steps)])
+        """Numbers it keeps at once for each z."""
         self.error_of_all = float(claim.top_error_mass(np.asarray(1.0)))
         tops = [threshold.top for threshold in chain.thresholds]
         ends = np.cumsum([top.size for top in tops])
@@ -241,9 +286,18 @@ def _power(base: NDArray[_Number], exponent: int) -> NDArray[_Number]:
     return result
 
 
-@lru_cache(maxsize=16)
+def _kinks(claim: Claim) -> tuple[FloatArray, FloatArray]:
+    """The kinks that matter most, and those of them where the error probability jumps."""
+    kinks = claim.top_kinks[(claim.top_kinks > 0) & (claim.top_kinks < 1)]
+    aside = claim.top_error_probability(np.array([kinks * (1 - _NARROW), kinks * (1 + _NARROW)]))
+    jump = np.abs(aside[1] - aside[0])
+    most = np.sort(np.argsort(-jump, kind="stable")[:_MOST_KINKS])
+    return kinks[most], kinks[most][jump[most] > _JUMP]
+
+
+@lru_cache(maxsize=32)
 def _chain(
-    n: int, sizes: tuple[int, ...], kinks: tuple[float, ...], jumps: tuple[float, ...], nodes: int
+    n: int, sizes: tuple[int, ...], kinks: tuple[float, ...], jumps: tuple[float, ...], panels: Panels
 ) -> Chain:
     """A search for a bound asks about many claims with the same strata."""
-    return Chain.of(n, sizes, np.array(kinks), nodes, jumps=np.array(jumps))
+    return Chain.of(n, sizes, np.array(kinks), panels, jumps=np.array(jumps))
