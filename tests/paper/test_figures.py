@@ -145,7 +145,7 @@ def test_a_killed_command_leaves_whole_cells_only(tmp_path: Path) -> None:
     kept = list((tmp_path / "cells").glob("*.json"))
     assert len(kept) >= 2
     for path in kept:
-        assert set(json.loads(path.read_text(encoding="utf-8"))) == {"setup", "result"}
+        assert set(json.loads(path.read_text(encoding="utf-8"))) == {"setup", "result", "sha256"}
 
 
 @contextmanager

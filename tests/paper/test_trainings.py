@@ -22,6 +22,7 @@ import torch
 import tightaudit as ta
 from tightaudit.cli.demo import BUGS
 from tightaudit.cli.main import main
+from tightaudit.paper.stored import kept_bytes
 from tightaudit.paper.trainings.data import load
 from tightaudit.paper.trainings.mistakes import MISTAKES, Mistake, scaled_noise
 from tightaudit.paper.trainings.networks import network
@@ -69,8 +70,9 @@ def test_a_killed_training_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None
     time.sleep(random.random())
     started.send_signal(signal.SIGKILL)
     started.wait()
-    before = torch.load(kept[0], weights_only=True)
-    assert 0 < before["steps"] < 400
+    content = kept_bytes(kept[0])
+    assert content is not None
+    assert 0 < torch.load(io.BytesIO(content), weights_only=True)["steps"] < 400
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     for name in ("log-likelihood-ratio", "sum"):
         resumed, straight = (ta.read_run(next(f.glob(f"*.{name}.npz"))) for f in (killed, undisturbed))

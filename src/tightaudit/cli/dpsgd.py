@@ -82,15 +82,18 @@ def dpsgd(
     """
     with needs("torch", "dpsgd"):
         from tightaudit.paper.trainings.experiment import Experiment
+    targets = _targets(epsilon)
     recipe = trained.recipe()
     count = recipe.canaries // 2 if released is None else released
     experiment = Experiment(data.images(), recipe, delta, count, confidence)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     results = []
-    for target in _numbers(epsilon):
+    for target in targets:
         with progress_bar(f"steps at ε = {target:g}") as progress:
             results.append(experiment.result(folder, target, progress))
+    from tightaudit.render.wording import percent
+
     if as_json:
         print_json({"results": results})
         return
@@ -98,33 +101,45 @@ def dpsgd(
         print_view(
             f"{result['data']}, {result['model']}: ε = {result['claim_epsilon']:.3f} at δ = "
             f"{result['delta']:g} by {result['claim']} ({result['accountant_epsilon']:.3f} by Opacus); "
-            f"accuracy {100 * result['accuracy']:.0f}%, {result['seconds']:.0f} s",
+            f"accuracy {100 * result['accuracy']:.0f}%",
             _table(result),
         )
+    print_view(_READING.format(confidence=percent(confidence)))
 
 
-def _numbers(text: str) -> list[float]:
+_READING = (
+    "Each row by itself is a lower bound with {confidence} confidence, if what it believes is true: of "
+    "outcomes (independent, or any dependence) and of the privacy curve (in that family, or any). The largest "
+    "of several rows is not a bound with that confidence: decide on a row before looking."
+)
+
+
+def _targets(text: str) -> list[float]:
+    from tightaudit.support import checks
+
     try:
-        return [float(part) for part in text.split(",")]
+        numbers = [float(part) for part in text.split(",")]
     except ValueError:
         raise InputError("epsilon", text, "numbers separated by commas, as in 1,2,4") from None
+    return [checks.positive("epsilon", number, maximum=checks.LARGEST_EPSILON) for number in numbers]
 
 
 def _table(result: dict[str, Any]) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from tightaudit.render.wording import ANY, rounded_down
+    from tightaudit.render.wording import ANY, INDEPENDENT, rounded_down
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("method", "curve", "score"):
-        table.add_column(heading, no_wrap=True)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("method", "outcomes", "curve", "score"):
+        table.add_column(heading)
     for heading in ("released", "errors", "ε ≥", "of ε"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for bound in result["bounds"]:
         epsilon = bound["epsilon"]
         table.add_row(
             bound["method"],
+            INDEPENDENT if bound["assumes"]["independent_outcomes"] else ANY,
             ANY if bound["assumes"]["family"] is None else bound["family"].split("(")[0],
             "likelihood" if bound["score"] == "log-likelihood-ratio" else bound["score"],
             f"{bound['released']:,}",

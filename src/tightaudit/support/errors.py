@@ -1,4 +1,4 @@
-"""The exception a caller has to know: something handed in, or the file it was in, is not usable."""
+"""The exceptions a caller has to know: something handed in is not usable, or work failed all the same."""
 
 from collections.abc import Iterable
 
@@ -42,6 +42,10 @@ class ComputationError(RuntimeError):
     """Work that failed for a reason outside the input, said in one line."""
 
     __module__ = "tightaudit.support.errors"
+
+
+class ComputationError(RuntimeError):
+    """Work that failed for a reason outside the input, said in one line."""
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:

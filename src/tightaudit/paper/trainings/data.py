@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import gzip
 import json
-import pickle
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from gzip import GzipFile
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn, cast
 
 import numpy as np
 import torch
 from torch.utils.data import TensorDataset
 
-from tightaudit.support.errors import InputError
+from tightaudit.paper.trainings.pickled import pickled_batch
+from tightaudit.support.errors import InputError, printable
 from tightaudit.support.extras import needs
 
-CIFAR_SIZE = 32
+CIFAR_SIZE, FASHION_SIZE, CLASSES = 32, 28, 10
+_TRAIN = tuple(f"data_batch_{number}" for number in range(1, 6))
+_TEST = "test_batch"
+_LARGEST_FILE, _LARGEST_ARCHIVE, _MOST_MEMBERS = 2**27, 2**29, 100
+"""Bytes of one file and of one archive once unpacked, and files in it: more than twice those of any data set
+here. A small file may unpack to more than the memory holds."""
+_STRIP_ROWS = 10_000
 _WHERE = {
     "cifar10": (
         "the official archive cifar-10-python.tar.gz or cifar-10-binary.tar.gz, the folder it unpacks to, "
@@ -73,17 +81,41 @@ def load(name: str, source: str | Path | None = None) -> Images:
     if name not in readers:
         raise InputError("data", name, f"one of {', '.join(['digits', *readers])}")
     place = Path(source) if source is not None else FOLDERS.get(name)
-    if place is None or not place.exists():
-        raise InputError("data-from", None if place is None else str(place), _WHERE[name])
-    return readers[name](place)
+    try:
+        if place is None or not (place.is_file() or place.is_dir()):
+            raise InputError("data-from", None if place is None else str(place), _WHERE[name])
+        return readers[name](place)
+    except InputError:
+        raise
+    except Exception as error:
+        # Whatever a decoder trips over, the file is not what was asked for.
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise InputError("data-from", str(place), f"{_WHERE[name]} ({printable(said)[:200]})") from None
 
 
 def _images(name: str, train: tuple[Any, Any], test: tuple[Any, Any]) -> Images:
     parts = []
     for pixels, labels in (train, test):
+        if len(pixels) != len(labels) or len(pixels) == 0:
+            _refuse(f"{len(pixels)} images and {len(labels)} labels", "a label for each image")
+        known = np.asarray(labels, dtype=np.int64)
+        if known.min() < 0 or known.max() >= CLASSES:
+            _refuse(f"labels from {known.min()} to {known.max()}", f"labels from 0 to {CLASSES - 1}")
         scaled = torch.from_numpy(np.ascontiguousarray(pixels)).float() / 127.5 - 1
-        parts.append(TensorDataset(scaled, torch.from_numpy(np.asarray(labels, dtype=np.int64))))
+        parts.append(TensorDataset(scaled, torch.from_numpy(known)))
     return Images(name, parts[0], parts[1])
+
+
+def _refuse(found: object, expected: str) -> NoReturn:
+    raise InputError("data-from", found, expected)
+
+
+def _content(file: GzipFile | IO[bytes], name: str) -> bytes:
+    """All bytes of a file, unless there are more than any data set here has."""
+    content = file.read(_LARGEST_FILE + 1)
+    if len(content) > _LARGEST_FILE:
+        _refuse(name, f"a file of at most {_LARGEST_FILE // 2**20} MiB, once unpacked")
+    return content
 
 
 def _digits() -> Images:
@@ -97,70 +129,100 @@ def _digits() -> Images:
 def _fashion(folder: Path) -> Images:
     parts = []
     for part in ("train", "t10k"):
-        pixels = _idx(folder, f"{part}-images-idx3-ubyte")[:, None]
-        parts.append((pixels, _idx(folder, f"{part}-labels-idx1-ubyte")))
+        pixels = _idx(folder, f"{part}-images-idx3-ubyte", (FASHION_SIZE, FASHION_SIZE))[:, None]
+        parts.append((pixels, _idx(folder, f"{part}-labels-idx1-ubyte", ())))
     return _images("fashion-mnist", parts[0], parts[1])
 
 
-def _idx(folder: Path, name: str) -> Any:
-    """An array in the IDX format: two zeros, a type, the number of dimensions, their sizes, the bytes."""
+def _idx(folder: Path, name: str, shape: tuple[int, ...]) -> Any:
+    """Arrays of this shape in the IDX format: two zeros, a type, the number of dimensions, their sizes, the
+    bytes.
+    """
     for path in (folder / name, folder / f"{name}.gz"):
-        if path.exists():
-            raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-            sizes = np.frombuffer(raw, dtype=">i4", count=raw[3], offset=4)
-            return np.frombuffer(raw, dtype=np.uint8, offset=4 + 4 * raw[3]).reshape(sizes)
+        if path.is_file():
+            with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+                raw = _content(file, path.name)
+            header = 4 + 4 * (1 + len(shape))
+            if raw[:4] != bytes([0, 0, 8, 1 + len(shape)]) or len(raw) < header:
+                _refuse(str(path), f"bytes in the IDX format, in {1 + len(shape)} dimensions")
+            sizes = np.frombuffer(raw, dtype=">i4", count=1 + len(shape), offset=4)
+            if tuple(sizes[1:]) != shape or int(np.prod(sizes, dtype=np.int64)) != len(raw) - header:
+                expected = " × ".join(map(str, ("count", *shape)))
+                _refuse(str(path), f"{expected} bytes after the header, as it says")
+            return np.frombuffer(raw, dtype=np.uint8, offset=header).reshape(sizes)
     raise InputError("data-from", str(folder), f"{name} in it, or {name}.gz")
 
 
 def _cifar(place: Path) -> Images:
     if (place / "package").is_dir():
         place = place / "package"
-    if place.is_dir() and (place / "train_lables.json").exists():
+    if place.is_dir() and (place / "train_lables.json").is_file():
         return _cifar_strips(place)
     batches = dict(_cifar_batches(place))
-    train = [f"data_batch_{number}" for number in range(1, 6)]
-    missing = [name for name in (*train, "test_batch") if name not in batches]
+    missing = [name for name in (*_TRAIN, _TEST) if name not in batches]
     if missing:
         raise InputError("data-from", str(place), f"{missing[0]} in it: {_WHERE['cifar10']}")
-    pixels = np.concatenate([batches[name][0] for name in train])
-    labels = np.concatenate([batches[name][1] for name in train])
-    return _images("cifar10", (pixels, labels), batches["test_batch"])
+    pixels = np.concatenate([batches[name][0] for name in _TRAIN])
+    labels = np.concatenate([batches[name][1] for name in _TRAIN])
+    return _images("cifar10", (pixels, labels), batches[_TEST])
 
 
 def _cifar_batches(place: Path) -> Iterator[tuple[str, tuple[Any, Any]]]:
     """Every batch of an official archive or of the folder it unpacks to."""
     if place.is_dir():
-        for path in sorted(place.rglob("*_batch*")):
-            with path.open("rb") as file:
-                yield path.name.removesuffix(".bin"), _cifar_batch(path.name, file)
+        for path in sorted((*place.glob("*_batch*"), *place.glob("*/*_batch*"))):
+            if path.is_file() and _is_batch(path.name):
+                with path.open("rb") as file:
+                    yield path.name.removesuffix(".bin"), _cifar_batch(path.name, file)
         return
-    with tarfile.open(place) as archive:
-        for member in archive:
+    with (
+        _unpacked(place) as file,
+        tarfile.open(fileobj=cast("IO[bytes]", _Limited(file)), mode="r|") as archive,
+    ):
+        for number, member in enumerate(archive):
+            if number == _MOST_MEMBERS:
+                _refuse(str(place), f"an archive of at most {_MOST_MEMBERS} files")
             name = Path(member.name).name
-            if "_batch" in name and member.isfile():
-                held = archive.extractfile(member)
-                assert held is not None
+            held = archive.extractfile(member) if member.isfile() and _is_batch(name) else None
+            if held is not None:
                 yield name.removesuffix(".bin"), _cifar_batch(name, held)
 
 
+def _archive(file: GzipFile | BufferedReader) -> tarfile.TarFile:
+    return tarfile.open(fileobj=cast("IO[bytes]", _Limited(file)), mode="r|")
+
+
+def _is_batch(name: str) -> bool:
+    return name.removesuffix(".bin") in (*_TRAIN, _TEST)
+
+
+def _unpacked(archive: Path) -> GzipFile | BufferedReader:
+    with archive.open("rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    return gzip.open(archive) if zipped else archive.open("rb")
+
+
+class _Limited:
+    """A file that ends in an error after as many bytes as an archive may have."""
+
+    def __init__(self, file: GzipFile | BufferedReader) -> None:
+        self._file, self._left = file, _LARGEST_ARCHIVE
+
+    def read(self, size: int) -> bytes:
+        self._left -= size
+        if self._left < 0:
+            _refuse(self._file.name, f"an archive of at most {_LARGEST_ARCHIVE // 2**20} MiB, once unpacked")
+        return self._file.read(size)
+
+
 def _cifar_batch(name: str, file: IO[bytes]) -> tuple[Any, Any]:
-    shape = (-1, 3, CIFAR_SIZE, CIFAR_SIZE)
+    content, row = _content(file, name), 3 * CIFAR_SIZE**2
     if name.endswith(".bin"):
-        rows = np.frombuffer(file.read(), dtype=np.uint8).reshape(-1, 1 + 3 * CIFAR_SIZE**2)
-        return rows[:, 1:].reshape(shape), rows[:, 0]
-    batch = _PlainUnpickler(file, encoding="bytes").load()
-    return np.asarray(batch[b"data"], dtype=np.uint8).reshape(shape), np.asarray(batch[b"labels"])
-
-
-class _PlainUnpickler(pickle.Unpickler):
-    """The official batches are pickled arrays; nothing else may be made from a file."""
-
-    _ALLOWED = frozenset({"_reconstruct", "ndarray", "dtype", "encode"})
-
-    def find_class(self, module: str, name: str) -> Any:
-        if name not in self._ALLOWED or module.split(".")[0] not in ("numpy", "_codecs"):
-            raise InputError("data-from", f"{module}.{name}", "a batch of arrays and nothing else")
-        return super().find_class(module.replace("numpy.core", "numpy._core"), name)
+        rows = np.frombuffer(content, dtype=np.uint8).reshape(-1, 1 + row)
+        batch: tuple[Any, Any] = rows[:, 1:], rows[:, 0]
+    else:
+        batch = pickled_batch(content, row)
+    return batch[0].reshape(-1, 3, CIFAR_SIZE, CIFAR_SIZE), batch[1]
 
 
 def _cifar_strips(folder: Path) -> Images:
@@ -169,15 +231,23 @@ def _cifar_strips(folder: Path) -> Images:
         from matplotlib.image import imread
 
     def pixels(name: str) -> Any:
+        with (folder / name).open("rb") as file:
+            width, height = np.frombuffer(file.read(24)[16:], dtype=">u4")
+        if width != CIFAR_SIZE**2 or height > _STRIP_ROWS:
+            _refuse(name, f"a picture of {CIFAR_SIZE**2} columns and at most {_STRIP_ROWS} rows")
         strip = np.rint(255 * np.asarray(imread(folder / name))[..., :3]).astype(np.uint8)
         return strip.reshape(-1, CIFAR_SIZE, CIFAR_SIZE, 3).transpose(0, 3, 1, 2)
 
     def labels(name: str) -> Any:
-        return np.array(json.loads((folder / name).read_text(encoding="utf-8")))
+        with (folder / name).open("rb") as file:
+            found = json.loads(_content(file, name))
+        if not isinstance(found, list) or not all(type(label) is int for label in found):
+            _refuse(name, "a list of labels")
+        return np.array(found)
 
-    train = np.concatenate([pixels(f"data_batch_{number}.png") for number in range(1, 6)])
+    train = np.concatenate([pixels(f"{name}.png") for name in _TRAIN])
     return _images(
         "cifar10",
         (train, labels("train_lables.json")),
-        (pixels("test_batch.png"), labels("test_lables.json")),
+        (pixels(f"{_TEST}.png"), labels("test_lables.json")),
     )

@@ -1,7 +1,8 @@
 """The paper's experiment: train at several ε, audit each training in every way, keep what is finished.
 
 The folder holds `<setup>.json` for each finished ε, with the canaries' scores beside it as a saved run, and a
-checkpoint of the training that is under way. A training that was killed goes on where it stopped.
+checkpoint of the training that is under way. A training that was killed goes on where it stopped, and leaves
+the same files: nothing in them tells how long it took.
 """
 
 import hashlib
@@ -19,11 +20,13 @@ from tightaudit.evidence.counts import Evidence
 from tightaudit.evidence.guessing import release
 from tightaudit.evidence.run import Run
 from tightaudit.methods.rank_weighted import RankWeighted
+from tightaudit.paper.stored import keep_fields, kept_fields
 from tightaudit.paper.trainings.data import Images
 from tightaudit.paper.trainings.training import Recipe, Trained, train
 from tightaudit.render.json.bound import bound_fields
+from tightaudit.support import checks
+from tightaudit.support.errors import InputError
 from tightaudit.support.progress import Progress
-from tightaudit.support.writing import replacing
 
 SCORES = ("log-likelihood-ratio", "sum")
 METHODS = ("order-statistics", "exact", "steinke", "fdp-recursion")
@@ -38,6 +41,13 @@ class Experiment:
     delta: float
     released: int
     confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        checks.between("delta", self.delta)
+        checks.confidence(self.confidence)
+        released = checks.count("released", self.released, minimum=1)
+        if released > self.recipe.canaries:
+            raise InputError("released", released, f"at most {self.recipe.canaries}, the number of canaries")
 
     def setup(self, epsilon: float) -> dict[str, Any]:
         """The setup as plain values."""
@@ -61,17 +71,16 @@ class Experiment:
     def result(self, folder: Path, epsilon: float, progress: Progress | None = None) -> dict[str, Any]:
         """The result for an ε: read if it is there, else trained and written."""
         path = self.path(folder, epsilon)
-        if path.exists():
-            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            return found
+        kept = kept_fields(path)
+        if kept is not None:
+            return kept
         checkpoint = path.with_suffix(".checkpoint")
         sigma = self.recipe.sigma(self.images, epsilon, self.delta)
         trained = train(
             self.images, self.recipe, sigma, delta=self.delta, checkpoint=checkpoint, progress=progress
         )
         found = self._fields(epsilon, sigma, trained, path)
-        with replacing(path) as file:
-            file.write(json.dumps(found, indent=2).encode())
+        keep_fields(path, found)
         checkpoint.unlink()
         return found
 
@@ -89,7 +98,6 @@ class Experiment:
             "claim_epsilon": trained.canaries.claim.epsilon(self.delta),
             "accountant_epsilon": trained.accountant_epsilon,
             "accuracy": trained.accuracy,
-            "seconds": trained.seconds,
             "bounds": bounds,
         }
 

@@ -1,10 +1,12 @@
 """One training by DP-SGD with canaries in it, which survives being killed."""
 
+import io
 import itertools
 import math
 import os
 import time
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,16 +19,18 @@ from torch.utils.data import DataLoader
 from tightaudit.canaries.bank import Coin
 from tightaudit.canaries.opacus import RecordCanaries, WhiteBoxCanaries
 from tightaudit.claims.dp_sgd import DpSgd
+from tightaudit.paper.stored import keep_bytes, kept_bytes
 from tightaudit.paper.trainings.data import Images
 from tightaudit.paper.trainings.mistakes import Mistake, Session
 from tightaudit.paper.trainings.networks import network
 from tightaudit.support import checks
 from tightaudit.support.errors import InputError
 from tightaudit.support.progress import Progress
-from tightaudit.support.writing import replacing
 
 CHECKPOINT_SECONDS = float(os.environ.get("TIGHTAUDIT_CHECKPOINT_SECONDS", "20"))
 CLIPPING_NORM = 1.0
+LARGEST_SEED = 2**64 - 1
+"""PyTorch takes no larger one."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Recipe:
         for name, minimum in (("batch_size", 1), ("steps", 1), ("canaries", 0)):
             object.__setattr__(self, name, checks.count(name, getattr(self, name), minimum=minimum))
         object.__setattr__(self, "seed", checks.seed(self.seed))
+        if self.seed > LARGEST_SEED:
+            raise InputError("seed", self.seed, "less than 2^64, as PyTorch takes it")
         object.__setattr__(
             self, "learning_rate", checks.positive("learning_rate", self.learning_rate, maximum=1e6)
         )
@@ -96,6 +102,7 @@ class Trained:
     accountant_epsilon: float
     """What Opacus's own accountant says."""
     seconds: float
+    """Spent on its steps since it was started, or started again."""
 
 
 def train(
@@ -110,38 +117,78 @@ def train(
 ) -> Trained:
     """Train once, with a mistake if one is given. With a checkpoint, go on where a killed training stopped.
 
-    Checkpoints are written between epochs, so that the training which goes on is the one that was killed.
+    A training that goes on takes the very steps that the killed one would have taken.
     """
     session = _session(images, recipe, sigma)
     if mistake is not None:
         mistake.plant(session)
     if session.canaries is not None:
         session.canaries.attach(session.engine, session.optimizer)
-    steps, spent = _resume(checkpoint, session.parts)
+    place = _resumed(checkpoint, session)
     started = saved = time.monotonic()
     criterion = nn.CrossEntropyLoss()
     session.model.train()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # hooks of Opacus, and empty batches
-        while steps < recipe.steps:
-            for inputs, labels, *ids in itertools.islice(session.loader, recipe.steps - steps):
-                session.optimizer.zero_grad()
-                outputs = session.model(inputs, ids=ids[0]) if ids else session.model(inputs)
-                criterion(outputs, labels).backward()
-                session.optimizer.step()
-                steps += 1
-                if progress is not None:
-                    progress(steps, recipe.steps)
+        for inputs, labels, *ids in _batches(session, place, recipe.steps):
+            session.optimizer.zero_grad()
+            outputs = session.model(inputs, ids=ids[0]) if ids else session.model(inputs)
+            criterion(outputs, labels).backward()
+            session.optimizer.step()
+            place.steps += 1
+            if progress is not None:
+                progress(place.steps, recipe.steps)
             if checkpoint is not None and time.monotonic() - saved > CHECKPOINT_SECONDS:
-                _save(checkpoint, session.parts, steps, spent + time.monotonic() - started)
+                _save(checkpoint, session, place)
                 saved = time.monotonic()
-    seconds = spent + time.monotonic() - started
+    seconds = time.monotonic() - started
     if checkpoint is not None:
-        _save(checkpoint, session.parts, steps, seconds)
+        _save(checkpoint, session, place)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the accountant's on its search for a grid
         epsilon = session.engine.get_epsilon(delta)
     return Trained(session.canaries, _accuracy(session.model, images), epsilon, seconds)
+
+
+@dataclass
+class _Place:
+    """How far a training is."""
+
+    steps: int
+    """Steps taken."""
+    drawn: int
+    """Batches drawn since the loader was started for this epoch."""
+    epoch: torch.Tensor
+    """PyTorch's generator as it was when the loader was started."""
+
+
+def _batches(session: Session, place: _Place, steps: int) -> Iterator[Any]:
+    """The batches that are left, epoch after epoch."""
+    while place.steps < steps:
+        for batch in _rest_of_epoch(session.loader, place):
+            place.drawn += 1
+            yield batch
+            if place.steps == steps:
+                return
+        place.drawn = 0
+
+
+def _rest_of_epoch(loader: Any, place: _Place) -> Iterator[Any]:
+    """The epoch's batches from the place on.
+
+    A loader cannot be asked to start in the middle. So it is started as it was, with the generator as it was,
+    and the batches that were trained on are passed over.
+    """
+    if not place.drawn:
+        place.epoch = torch.get_rng_state()
+        return iter(loader)
+    now = torch.get_rng_state()
+    torch.set_rng_state(place.epoch)
+    batches = iter(loader)
+    for _ in itertools.islice(batches, place.drawn):
+        pass
+    torch.set_rng_state(now)
+    return batches
 
 
 def _session(images: Images, recipe: Recipe, sigma: float) -> Session:
@@ -169,22 +216,28 @@ def _session(images: Images, recipe: Recipe, sigma: float) -> Session:
     return Session(private, optimizer, loader, engine, canaries)
 
 
-def _save(path: Path, parts: dict[str, Any], steps: int, seconds: float) -> None:
-    state = {name: part.state_dict() for name, part in parts.items()}
-    state |= {"random": torch.get_rng_state(), "steps": steps, "seconds": seconds}
-    with replacing(path) as file:
-        torch.save(state, file)
+def _save(path: Path, session: Session, place: _Place) -> None:
+    """Keep all that the steps to come depend on.
+
+    Batches and noise come from PyTorch's global generator, since Opacus is given no other; canaries have
+    streams of their own for each step. Nothing is drawn from the generators of Python or NumPy.
+    """
+    state = {name: part.state_dict() for name, part in session.parts.items()}
+    content = io.BytesIO()
+    torch.save({**state, **vars(place), "random": torch.get_rng_state()}, content)
+    keep_bytes(path, content.getvalue())
 
 
-def _resume(path: Path | None, parts: dict[str, Any]) -> tuple[int, float]:
-    """Bring everything back to where the checkpoint was written; steps taken and seconds spent by then."""
-    if path is None or not path.exists():
-        return 0, 0.0
-    state = torch.load(path, weights_only=True)
-    for name, part in parts.items():
+def _resumed(path: Path | None, session: Session) -> _Place:
+    """Bring everything back to where the checkpoint was written, if there is one that is whole."""
+    kept = None if path is None else kept_bytes(path)
+    if kept is None:
+        return _Place(0, 0, torch.get_rng_state())
+    state = torch.load(io.BytesIO(kept), weights_only=True)
+    for name, part in session.parts.items():
         part.load_state_dict(state[name])
     torch.set_rng_state(state["random"])
-    return int(state["steps"]), float(state["seconds"])
+    return _Place(state["steps"], state["drawn"], state["epoch"])
 
 
 @torch.no_grad()

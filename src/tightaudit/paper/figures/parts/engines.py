@@ -3,16 +3,20 @@
 A cell draws its random numbers from a seed in its own setup, so every engine gives the same numbers.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
 
 from tightaudit.paper.figures.base import Cell
-from tightaudit.support.errors import InputError
+from tightaudit.support.errors import ComputationError, InputError
 from tightaudit.support.extras import needs
 
 _SCHEMES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")
+_CONNECT_SECONDS = 5
+_KEPT = "what was finished is kept: repeat the same command to go on"
 
 
 def compute(cells: Sequence[Cell], engine: str) -> Iterator[tuple[Cell, dict[str, Any]]]:
@@ -42,16 +46,35 @@ def _computed(cell: Cell) -> tuple[Cell, dict[str, Any]]:
 
 def _parallel(cells: Sequence[Cell]) -> Iterator[tuple[Cell, dict[str, Any]]]:
     work = Parallel(n_jobs=-1, return_as="generator_unordered", batch_size=1)
-    found: Iterator[tuple[Cell, dict[str, Any]]] = work(delayed(_computed)(cell) for cell in cells)
-    return found
+    try:
+        yield from work(delayed(_computed)(cell) for cell in cells)
+    except BrokenExecutor:
+        raise ComputationError(f"a worker process died, perhaps for want of memory; {_KEPT}") from None
 
 
 def _distributed(cells: Sequence[Cell], address: str) -> Iterator[tuple[Cell, dict[str, Any]]]:
     with needs("dask", "a Dask scheduler"):
-        from distributed import Client
+        from distributed import Client, KilledWorker
+
+    class Scheduled(Client):
+        """A client that is closed when its work is over, and not when it is forgotten.
+
+        One that never connected would then wait ten seconds for its own end, and complain.
+        """
+
+        def __del__(self) -> None:
+            pass
+
+    # Dask logs the tracebacks of what is said in one line here.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
-        client = Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
-    except OSError as error:
+        client: Any = Scheduled(address, timeout=_CONNECT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
+    except Exception as error:
+        # Whatever goes wrong before there is a connection, and whatever answers, it is not a scheduler.
         raise InputError("engine", address, f"a scheduler that answers ({error})") from None
-    with client, parallel_config(backend="dask", client=client):
-        yield from _parallel(cells)
+    try:
+        with client, parallel_config(backend="dask", client=client):
+            yield from _parallel(cells)
+    except (KilledWorker, CancelledError, OSError) as error:
+        lost = f"the scheduler at {address} or its workers were lost ({type(error).__name__}); {_KEPT}"
+        raise ComputationError(lost) from None

@@ -1,11 +1,10 @@
 """Where finished cells are kept: a file each, which appears only when it is complete."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from tightaudit.paper.figures.base import Cell
-from tightaudit.support.writing import replacing
+from tightaudit.paper.stored import keep_fields, kept_fields
 
 
 class CellStore:
@@ -30,15 +29,9 @@ class CellStore:
 
     def get(self, cell: Cell) -> dict[str, Any] | None:
         """What came out of a cell, if it is finished."""
-        try:
-            kept = json.loads(self._path(cell).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return None
-        result: dict[str, Any] = kept["result"]
-        return result
+        kept = kept_fields(self._path(cell))
+        return None if kept is None else kept["result"]
 
     def put(self, cell: Cell, result: dict[str, Any]) -> None:
         """Keep a finished cell, with its setup beside the result."""
-        content = json.dumps({"setup": cell.setup, "result": result})
-        with replacing(self._path(cell)) as file:
-            file.write(content.encode())
+        keep_fields(self._path(cell), {"setup": cell.setup, "result": result})
