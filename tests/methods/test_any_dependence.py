@@ -292,8 +292,12 @@ def test_nothing_smaller_is_valid_for_a_symmetric_claim(claim: ta.Claim, n: int)
     for errors in range(n):
         brute = most_of_any_mechanism(claim, n, errors, epsilons)
         p = ta.p_value(ta.Evidence(n, n, errors), claim, method="any-dependence")
-        # On a grid of ε brute force allows more than a smooth curve does.
-        assert p == pytest.approx(brute, rel=3e-4 if claim.piecewise_linear else 5e-3)
+        if brute > 0.96:
+            # So near to 1 the search for a smaller one stops early.
+            assert brute - 1e-9 <= p <= 1
+        else:
+            # On a grid of ε brute force allows more than a smooth curve does.
+            assert p == pytest.approx(brute, rel=3e-4 if claim.piecewise_linear else 5e-3)
 
 
 def test_for_a_claim_that_is_not_symmetric_something_smaller_is_valid() -> None:

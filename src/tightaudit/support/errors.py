@@ -44,10 +44,6 @@ class ComputationError(RuntimeError):
     __module__ = "tightaudit.support.errors"
 
 
-class ComputationError(RuntimeError):
-    """Work that failed for a reason outside the input, said in one line."""
-
-
 def did_you_mean(given: str, known: Iterable[str]) -> str:
     """The end of a sentence that names what was probably meant; empty if nothing is near.
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import tarfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from gzip import GzipFile
 from io import BufferedReader
@@ -175,10 +176,7 @@ def _cifar_batches(place: Path) -> Iterator[tuple[str, tuple[Any, Any]]]:
                 with path.open("rb") as file:
                     yield path.name.removesuffix(".bin"), _cifar_batch(path.name, file)
         return
-    with (
-        _unpacked(place) as file,
-        tarfile.open(fileobj=cast("IO[bytes]", _Limited(file)), mode="r|") as archive,
-    ):
+    with _unpacked(place) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as archive:
         for number, member in enumerate(archive):
             if number == _MOST_MEMBERS:
                 _refuse(str(place), f"an archive of at most {_MOST_MEMBERS} files")
@@ -188,18 +186,16 @@ def _cifar_batches(place: Path) -> Iterator[tuple[str, tuple[Any, Any]]]:
                 yield name.removesuffix(".bin"), _cifar_batch(name, held)
 
 
-def _archive(file: GzipFile | BufferedReader) -> tarfile.TarFile:
-    return tarfile.open(fileobj=cast("IO[bytes]", _Limited(file)), mode="r|")
-
-
 def _is_batch(name: str) -> bool:
     return name.removesuffix(".bin") in (*_TRAIN, _TEST)
 
 
-def _unpacked(archive: Path) -> GzipFile | BufferedReader:
+@contextmanager
+def _unpacked(archive: Path) -> Iterator[IO[bytes]]:
     with archive.open("rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
-    return gzip.open(archive) if zipped else archive.open("rb")
+    with gzip.open(archive) if zipped else archive.open("rb") as opened:
+        yield cast("IO[bytes]", _Limited(opened))
 
 
 class _Limited:
