@@ -27,6 +27,8 @@ _FINE = np.concatenate(
 )
 """Shares of ranks between which the best weights are first found."""
 _STEP = 1e-3
+_LIKELY_NO_ERROR = 1e-3
+"""A test whose best outcome is likelier than that under the claim can hardly reject it."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,31 @@ def best_strata(n: int, claim: Claim) -> tuple[tuple[int, ...], tuple[int, ...]]
     sizes = np.diff(ranks[np.append(np.flatnonzero(new), weights.size)])
     kept = weights[new] > 0
     values = weights[new][kept]
-    return tuple(sizes[kept].tolist()), tuple((values // np.gcd.reduce(values)).tolist())
+    found_sizes = sizes[kept]
+    if _no_error(claim, n, found_sizes) > _LIKELY_NO_ERROR and (one := _best_single_stratum(claim, fine)):
+        return (one,), (1,)
+    return tuple(found_sizes.tolist()), tuple((values // np.gcd.reduce(values)).tolist())
+
+
+def _no_error(claim: Claim, n: int, sizes: NDArray[np.int64]) -> float:
+    """About the probability of no error in these strata, the smallest p-value they can give."""
+    mass = np.diff(claim.top_error_mass(np.append(0, np.cumsum(sizes)) / n))
+    return float(np.exp(np.sum(sizes * np.log1p(-n * mass / sizes))))
+
+
+def _best_single_stratum(claim: Claim, ranks: NDArray[np.int64]) -> int | None:
+    """The number of ranks whose plain count has most information, if its best outcome is unlikely enough.
+
+    Weights that suit large numbers may count so few errors that none of them is no surprise.
+    """
+    n = int(ranks[-1])
+    able = [int(r) for r in ranks[1:] if _no_error(claim, n, np.array([r])) <= _LIKELY_NO_ERROR]
+
+    def information(size: int) -> float:
+        edges = np.array([0.0, size / n, 1.0]) if size < n else np.array([0.0, 1.0])
+        return cells(claim, edges).information(np.eye(1, edges.size - 1)[0])
+
+    return max(able, key=information, default=None)
 
 
 def _ranks(n: int, shares: FloatArray) -> NDArray[np.int64]:
