@@ -41,12 +41,6 @@ class InputError(ValueError):
 class ComputationError(RuntimeError):
     """Work that failed for a reason outside the input, said in one line."""
 
-    __module__ = "tightaudit.support.errors"
-
-
-class ComputationError(RuntimeError):
-    """Work that failed for a reason outside the input, said in one line."""
-
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
     """The end of a sentence that names what was probably meant; empty if nothing is near.

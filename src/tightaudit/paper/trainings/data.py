@@ -188,10 +188,6 @@ def _cifar_batches(place: Path) -> Iterator[tuple[str, tuple[Any, Any]]]:
                 yield name.removesuffix(".bin"), _cifar_batch(name, held)
 
 
-def _archive(file: GzipFile | BufferedReader) -> tarfile.TarFile:
-    return tarfile.open(fileobj=cast("IO[bytes]", _Limited(file)), mode="r|")
-
-
 def _is_batch(name: str) -> bool:
     return name.removesuffix(".bin") in (*_TRAIN, _TEST)
 
