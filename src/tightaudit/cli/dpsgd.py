@@ -113,8 +113,8 @@ def dpsgd(
 
 _READING = (
     "Each row by itself is a lower bound with {confidence} confidence, if what it believes is true: of "
-    "outcomes (independent, or any dependence) and of the privacy curve (in that family, or any). The largest "
-    "of several rows is not a bound with that confidence: decide on a row before looking."
+    "outcomes (independent, or any dependence) and of the privacy curve (in that family, or any). The "
+    "largest of several rows is not a bound with that confidence: decide on a row before looking."
 )
 
 
