@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint site pictures bench validity peers-validity tightness monte-carlo clean
+.PHONY: demo test lint site pictures bench faults validity peers-validity tightness monte-carlo clean
 
 demo: $(VENV)/.torch
 	$(VENV)/bin/tightaudit demo
@@ -39,6 +39,9 @@ bench: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(VENV)/bin/python benchmarks/core.py
 	OMP_NUM_THREADS=1 $(VENV)/bin/python benchmarks/audit.py
 	$(VENV)/bin/python benchmarks/peers.py docs
+
+faults: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(VENV)/bin/python benchmarks/faults.py
 
 clean:
 	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache .hypothesis

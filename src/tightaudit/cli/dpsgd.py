@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -102,8 +105,9 @@ def dpsgd(
             f"{result['data']}, {result['model']}: ε = {result['claim_epsilon']:.3f} at δ = "
             f"{result['delta']:g} by {result['claim']} ({result['accountant_epsilon']:.3f} by Opacus); "
             f"accuracy {100 * result['accuracy']:.0f}%",
-            _table(result),
         )
+        for score, bounds in groupby(result["bounds"], key=itemgetter("score")):
+            print_view(f"\nscore: {score}", _table(bounds, result["claim_epsilon"]))
     print_view(_READING.format(confidence=percent(confidence)))
 
 
@@ -124,27 +128,26 @@ def _targets(text: str) -> list[float]:
     return [checks.positive("epsilon", number, maximum=checks.LARGEST_EPSILON) for number in numbers]
 
 
-def _table(result: dict[str, Any]) -> Table:
+def _table(bounds: Iterable[dict[str, Any]], claimed: float) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     from tightaudit.render.wording import ANY, INDEPENDENT, rounded_down
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("method", "outcomes", "curve", "score"):
-        table.add_column(heading)
+    for heading in ("method", "outcomes", "curve"):
+        table.add_column(heading, no_wrap=True)
     for heading in ("released", "errors", "ε ≥", "of ε"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for bound in result["bounds"]:
+    for bound in bounds:
         epsilon = bound["epsilon"]
         table.add_row(
             bound["method"],
             INDEPENDENT if bound["assumes"]["independent_outcomes"] else ANY,
             ANY if bound["assumes"]["family"] is None else bound["family"].split("(")[0],
-            "likelihood" if bound["score"] == "log-likelihood-ratio" else bound["score"],
             f"{bound['released']:,}",
             f"{bound['errors']:,}",
             bound["status"] if epsilon is None else rounded_down(epsilon),
-            "" if epsilon is None else f"{100 * epsilon / result['claim_epsilon']:.0f}%",
+            "" if epsilon is None else f"{100 * epsilon / claimed:.0f}%",
         )
     return table

@@ -4,8 +4,12 @@ A cell draws its random numbers from a seed in its own setup, so every engine gi
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError
+from functools import cache, partial
 from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
@@ -16,6 +20,7 @@ from tightaudit.support.extras import needs
 
 _SCHEMES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")
 _CONNECT_SECONDS = 5
+_WATCH_SECONDS = 1
 _KEPT = "what was finished is kept: repeat the same command to go on"
 
 
@@ -32,7 +37,7 @@ def compute(cells: Sequence[Cell], engine: str) -> Iterator[tuple[Cell, dict[str
     if engine == "serial":
         return map(_computed, cells)
     if engine == "local":
-        return _parallel(cells)
+        return _parallel(cells, partial(_computed_for, os.getpid()))
     if engine.startswith(_SCHEMES):
         return _distributed(cells, engine)
     raise InputError(
@@ -44,10 +49,30 @@ def _computed(cell: Cell) -> tuple[Cell, dict[str, Any]]:
     return cell, cell.compute()
 
 
-def _parallel(cells: Sequence[Cell]) -> Iterator[tuple[Cell, dict[str, Any]]]:
+def _computed_for(owner: int, cell: Cell) -> tuple[Cell, dict[str, Any]]:
+    if os.getpid() != owner:
+        _end_with(owner)
+    return _computed(cell)
+
+
+@cache
+def _end_with(owner: int) -> None:
+    """End this worker when the process it works for is gone: nobody tells it that it was killed."""
+
+    def watch() -> None:
+        while os.getppid() == owner:
+            time.sleep(_WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _parallel(
+    cells: Sequence[Cell], computed: Callable[[Cell], tuple[Cell, dict[str, Any]]]
+) -> Iterator[tuple[Cell, dict[str, Any]]]:
     work = Parallel(n_jobs=-1, return_as="generator_unordered", batch_size=1)
     try:
-        yield from work(delayed(_computed)(cell) for cell in cells)
+        yield from work(delayed(computed)(cell) for cell in cells)
     except BrokenExecutor:
         raise ComputationError(f"a worker process died, perhaps for want of memory; {_KEPT}") from None
 
@@ -74,7 +99,7 @@ def _distributed(cells: Sequence[Cell], address: str) -> Iterator[tuple[Cell, di
         raise InputError("engine", address, f"a scheduler that answers ({error})") from None
     try:
         with client, parallel_config(backend="dask", client=client):
-            yield from _parallel(cells)
+            yield from _parallel(cells, _computed)
     except (KilledWorker, CancelledError, OSError) as error:
         lost = f"the scheduler at {address} or its workers were lost ({type(error).__name__}); {_KEPT}"
         raise ComputationError(lost) from None

@@ -12,7 +12,8 @@ from tightaudit.support.progress import Progress
 from tightaudit.support.writing import replacing
 
 CELLS = "cells"
-FORMATS = ("png", "pdf")
+FORMATS: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}}
+"""With what is left out of each, so that the same rows are the same bytes."""
 
 
 def reproduce(
@@ -51,9 +52,9 @@ def _write(figure: PaperFigure, rows: Sequence[Row], folder: Path) -> list[Path]
         file.write(text.getvalue().encode())
     written = [data]
     drawing = figure.draw(rows)
-    for suffix in FORMATS:
+    for suffix, metadata in FORMATS.items():
         path = folder / f"{figure.name}.{suffix}"
         with replacing(path) as file:
-            drawing.savefig(file, format=suffix)
+            drawing.savefig(file, format=suffix, metadata=metadata)
         written.append(path)
     return written
