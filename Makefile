@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint site pictures bench faults validity peers-validity tightness monte-carlo clean
+.PHONY: demo test lint site pictures bench faults validity peers-validity tightness monte-carlo dist oldest clean
 
 demo: $(VENV)/.torch
 	$(VENV)/bin/tightaudit demo
@@ -35,6 +35,22 @@ monte-carlo: $(VENV)/.dev
 pictures: $(VENV)/.dev
 	PYTHONPATH=. $(VENV)/bin/python benchmarks/pictures.py docs
 
+dist: $(VENV)/.dev
+	rm -rf dist
+	$(VENV)/bin/python -m build --outdir dist .
+	for built in dist/*.whl dist/*.tar.gz; do \
+		rm -rf $(VENV)/empty && $(PYTHON) -m venv $(VENV)/empty && \
+		$(VENV)/empty/bin/python -m pip install --quiet --disable-pip-version-check $$built && \
+		(cd / && $(CURDIR)/$(VENV)/empty/bin/python $(CURDIR)/tests/smoke.py) || exit 1; \
+	done
+
+oldest:
+	rm -rf $(VENV)-oldest
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt . hypothesis mpmath pytest
+	(cd / && $(CURDIR)/$(VENV)-oldest/bin/python $(CURDIR)/tests/smoke.py)
+	$(VENV)-oldest/bin/python -m pytest --quiet tests/bounds tests/claims tests/methods tests/reference
+
 bench: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(VENV)/bin/python benchmarks/core.py
 	OMP_NUM_THREADS=1 $(VENV)/bin/python benchmarks/audit.py
@@ -44,7 +60,7 @@ faults: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(VENV)/bin/python benchmarks/faults.py
 
 clean:
-	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -48,6 +48,7 @@ NAVIGATION = {
         "which-method": "Which method when",
         "validity": "Validity",
         "peers": "Other auditors' false alarms",
+        "support": "Supported versions",
         "tightness": "Tightness",
         "paper": "The paper, figure by figure",
         "speed": "Speed",

@@ -139,3 +139,27 @@ def test_links_between_pages_lead_somewhere() -> None:
     for page in (*DOCS.glob("*.md"), DOCS.parent / "README.md", DOCS.parent / "CONTRIBUTING.md"):
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / link).exists(), (page.name, link)
+
+
+def test_tables_of_other_auditors_show_the_measured_rates() -> None:
+    rows = list(csv.DictReader((DOCS / "peers-validity.csv").read_text(encoding="utf-8").splitlines()))
+    measured = {(row["mechanism"], row["n"], row["auditor"]): row for row in rows}
+    shown = 0
+    auditors: list[str] = []
+    for line in (DOCS / "peers.md").read_text(encoding="utf-8").splitlines():
+        name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if name.endswith("on a true claim of"):
+            auditors = cells[2:]
+        if not line.startswith("| `"):
+            continue
+        for auditor, cell in zip(auditors, cells[2:], strict=True):
+            row = measured.get((name.strip("`"), cells[0].split(", ")[0], auditor))
+            if cell == "–":
+                assert row is None
+                continue
+            assert row is not None
+            rate, low, high = (f"{100 * float(row[key]):.1f}" for key in ("rate", "low", "high"))
+            assert cell.strip("*") == f"{rate}% ({low} to {high})"
+            assert cell.startswith("**") == (row["exceeds"] == "True")
+            shown += 1
+    assert shown == len(rows)

@@ -198,6 +198,8 @@ def row_test(
 ) -> RowTest:
     """One row: its method's options fixed, the number to release decided."""
     fixed = method.fixed(n, question.typical)
+    if method.open:
+        fixed = fixed.reaching(question.level, n, question.typical)
     family = believed or ApproxDP.family(delta=question.delta)
     asked = question.claim
     tested = None if asked is None else as_seen_by(family, asked, question.delta)

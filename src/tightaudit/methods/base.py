@@ -80,6 +80,10 @@ class Method(ABC):
         """The method with every option fixed, for n guesses about a mechanism like the typical claim."""
         return self
 
+    def reaching(self, level: float, n: int, typical: Claim) -> Method:  # noqa: ARG002
+        """The method with options, which it has fixed itself, under which it can reject at the level."""
+        return self
+
     @property
     def stand_in(self) -> Method:
         """A quick method with the same beliefs, to compare numbers of released guesses with."""

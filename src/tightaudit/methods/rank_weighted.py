@@ -10,7 +10,7 @@ import numpy as np
 from tightaudit.claims.base import Claim
 from tightaudit.evidence.counts import WeightedCount
 from tightaudit.methods.base import METHODS, AnyEvidence, Assumptions, Method, in_normal_quantiles
-from tightaudit.methods.parts.strata import best_strata
+from tightaudit.methods.parts.strata import best_single_stratum, best_strata
 from tightaudit.methods.parts.weighted_errors import WeightedErrors
 from tightaudit.support import checks
 from tightaudit.support.errors import InputError
@@ -62,6 +62,22 @@ class RankWeighted(Method):
         1000
         """
         return self if self.strata else RankWeighted(*best_strata(checks.count("n", n, minimum=1), typical))
+
+    def reaching(self, level: float, n: int, typical: Claim) -> RankWeighted:
+        """The plan itself if no errors at all would reject the typical claim, else a plain count that can.
+
+        Weights suit large numbers. With few guesses worth a weight, to be right about all of them may be no
+        surprise.
+
+        >>> import tightaudit as ta
+        >>> claim = ta.SubsampledGaussian(3.0, 0.1)
+        >>> ta.RankWeighted().fixed(1000, claim).reaching(0.05, 1000, claim)
+        RankWeighted(strata=(70,), weights=(1,))
+        """
+        if self._tail(typical, WeightedCount(n, 0), relevant=level) <= level:
+            return self
+        size = best_single_stratum(n, typical, level)
+        return self if size is None else RankWeighted((size,), (1,))
 
     @property
     def open(self) -> bool:  # type: ignore[override]

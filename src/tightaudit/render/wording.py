@@ -490,13 +490,21 @@ def notes(report: Report) -> list[str]:
     if isinstance(report.question.independent, str):
         lines.append(f"Independent outcomes: {printable(report.question.independent)}.")
     if report.release.tries_several:
-        tried = max((row.counts for row in report.rows), key=len)
-        counts = f"best of {len(tried)} counts ({', '.join(f'{count:,}' for count in tried)})"
+        tried = dict.fromkeys(row.counts for row in report.rows if len(row.counts) > 1)
+        counts = " or ".join(
+            f"best of {len(each)} counts ({', '.join(f'{count:,}' for count in each)})" for each in tried
+        )
         costs = [
             f"{row.cost:.3f} in ({in_cells(row.beliefs)})" for row in report.rows if row.cost is not None
         ]
         paid = f"; trying several cost in ε: {', '.join(costs)}" if costs else ""
-        lines.append(f"Released: the {counts}{paid}.")
+        if tried:
+            lines.append(f"Released: the {counts}{paid}.")
+    if any(_believes_more_and_finds_less(row, other) for row in report.rows for other in report.rows):
+        lines.append(
+            "A row that believes more may have the smaller bound: rows release different numbers of guesses, "
+            "decided before the errors were seen, and so see different errors. Both hold."
+        )
     if any(row.epsilon is None for row in report.rows):
         lines.append(
             f"{NO_FIT}: every claim in the family is rejected with {sure} confidence, if the row's other "
@@ -509,3 +517,9 @@ def notes(report: Report) -> list[str]:
         f"Caution: {name} {caveat}" for name in sorted(methods) if (caveat := methods[name].assumes.caveat)
     ]
     return lines
+
+
+def _believes_more_and_finds_less(row: Row, other: Row) -> bool:
+    same_curve = row.beliefs.family == other.beliefs.family
+    believes_more = row.beliefs.independent and not other.beliefs.independent
+    return same_curve and believes_more and row.bound.size < other.bound.size

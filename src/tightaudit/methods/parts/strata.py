@@ -27,8 +27,7 @@ _FINE = np.concatenate(
 )
 """Shares of ranks between which the best weights are first found."""
 _STEP = 1e-3
-_LIKELY_NO_ERROR = 1e-3
-"""A test whose best outcome is likelier than that under the claim can hardly reject it."""
+_ROOM_BELOW_LEVEL = 0.02
 
 
 @dataclass(frozen=True)
@@ -96,30 +95,29 @@ def best_strata(n: int, claim: Claim) -> tuple[tuple[int, ...], tuple[int, ...]]
     sizes = np.diff(ranks[np.append(np.flatnonzero(new), weights.size)])
     kept = weights[new] > 0
     values = weights[new][kept]
-    found_sizes = sizes[kept]
-    if _no_error(claim, n, found_sizes) > _LIKELY_NO_ERROR and (one := _best_single_stratum(claim, fine)):
-        return (one,), (1,)
-    return tuple(found_sizes.tolist()), tuple((values // np.gcd.reduce(values)).tolist())
+    return tuple(sizes[kept].tolist()), tuple((values // np.gcd.reduce(values)).tolist())
 
 
-def _no_error(claim: Claim, n: int, sizes: NDArray[np.int64]) -> float:
-    """About the probability of no error in these strata, the smallest p-value they can give."""
-    mass = np.diff(claim.top_error_mass(np.append(0, np.cumsum(sizes)) / n))
-    return float(np.exp(np.sum(sizes * np.log1p(-n * mass / sizes))))
+def best_single_stratum(n: int, claim: Claim, level: float) -> int | None:
+    """The number of ranks whose plain count has most information, if it can reject the claim at the level.
 
-
-def _best_single_stratum(claim: Claim, ranks: NDArray[np.int64]) -> int | None:
-    """The number of ranks whose plain count has most information, if its best outcome is unlikely enough.
-
-    Weights that suit large numbers may count so few errors that none of them is no surprise.
+    >>> import tightaudit as ta
+    >>> best_single_stratum(1000, ta.SubsampledGaussian(3.0, 0.1), level=0.05)
+    70
+    >>> best_single_stratum(10, ta.Gaussian(5.0), level=0.05)
     """
-    n = int(ranks[-1])
-    able = [int(r) for r in ranks[1:] if _no_error(claim, n, np.array([r])) <= _LIKELY_NO_ERROR]
+
+    def no_error(size: int) -> float:
+        error = n / size * float(claim.top_error_mass(np.asarray(size / n)))
+        return (1 - error) ** size
 
     def information(size: int) -> float:
-        edges = np.array([0.0, size / n, 1.0]) if size < n else np.array([0.0, 1.0])
+        edges = np.unique([0.0, size / n, 1.0])
         return cells(claim, edges).information(np.eye(1, edges.size - 1)[0])
 
+    sizes = _ranks(n, _FINE)[1:].tolist()
+    # Far below the level, so that a few errors are still few enough.
+    able = [size for size in sizes if no_error(size) <= level * _ROOM_BELOW_LEVEL]
     return max(able, key=information, default=None)
 
 
