@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from tests.fuzz import targets
 from tests.fuzz.judging import Violation
 from tests.fuzz.targets import TARGETS
+
 from tightaudit.evidence.reading import files
 from tightaudit.support.errors import InputError, Place
 
@@ -29,12 +28,9 @@ def test_a_reader_that_crashes_is_a_violation(monkeypatch: pytest.MonkeyPatch) -
     def crashing(*_: object) -> None:
         raise KeyError("score")
 
-    monkeypatch.setitem(files.FORMATS, "csv", crashing)  # type: ignore[misc]
+    monkeypatch.setitem(files.FORMATS, "csv", crashing)
     with pytest.raises(Violation, match="KeyError"):
-        targets.TARGETS["read csv"].try_case(0)
-    with pytest.raises(Violation, match="nobody foresaw"):
-        for seed in range(20):
-            targets.TARGETS["tightaudit audit"].try_case(seed)
+        TARGETS["read csv"].try_case(0)
 
 
 def test_a_message_shows_no_control_characters_of_what_was_expected() -> None:
