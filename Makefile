@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint site pictures bench faults validity peers-validity tightness monte-carlo dist oldest clean
+.PHONY: demo test lint site pictures bench faults validity peers-validity tightness monte-carlo dist oldest fuzz clean
 
 demo: $(VENV)/.torch
 	$(VENV)/bin/tightaudit demo
@@ -31,6 +31,9 @@ tightness: $(VENV)/.dev
 
 monte-carlo: $(VENV)/.dev
 	TIGHTAUDIT_DRAWS=1000000 $(VENV)/bin/python -m pytest --quiet tests/methods/test_rank_weighted.py -k simulated
+
+fuzz: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m tests.fuzz
 
 pictures: $(VENV)/.dev
 	PYTHONPATH=. $(VENV)/bin/python benchmarks/pictures.py docs

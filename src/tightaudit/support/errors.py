@@ -33,15 +33,10 @@ class InputError(ValueError):
         super().__init__(argument, value, expected)
 
     def __str__(self) -> str:
+        # What was expected may name what a file or a user called something, as an argument may.
         if isinstance(self.argument, Place):
-            return f"{printable(self.argument)}: found {quoted(self.value)}, expected {self.expected}"
-        return f"{self.argument}={quoted(self.value)}: expected {self.expected}"
-
-
-class ComputationError(RuntimeError):
-    """Work that failed for a reason outside the input, said in one line."""
-
-    __module__ = "tightaudit.support.errors"
+            return printable(f"{self.argument}: found {quoted(self.value)}, expected {self.expected}")
+        return printable(f"{self.argument}={quoted(self.value)}: expected {self.expected}")
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
