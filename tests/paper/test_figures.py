@@ -14,19 +14,23 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 
 import tightaudit as ta
 from tightaudit.cli.main import main
 from tightaudit.paper.figures.base import FIGURES
+from tightaudit.paper.figures.base_pairs import BasePairCell
 from tightaudit.paper.figures.p_values import PValueCell
 from tightaudit.paper.figures.parts.audits import AuditCell
-from tightaudit.paper.figures.parts.engines import compute
+from tightaudit.paper.figures.parts.engines import _computed, _parallel, compute
 from tightaudit.paper.figures.parts.lines import Panel, VaryingCanaries
 from tightaudit.paper.figures.parts.reproduction import reproduce
 from tightaudit.paper.figures.parts.style import LOOKS
+from tightaudit.support.errors import ComputationError
 
 PAPER = [
     "base-pairs",
@@ -265,3 +269,34 @@ def test_p_values_of_the_figure_rise_with_the_errors() -> None:
     found = PValueCell("exact", 1.0, 0.01, 100).compute()
     assert np.all(np.diff(found["p_values"]) >= 0)
     assert found["expected"] == pytest.approx(100 * (1 - 0.01) / (1 + math.e), rel=1e-9)
+
+
+class _Deadly(BasePairCell):
+    def compute(self) -> dict[str, Any]:
+        os._exit(1)
+
+
+def test_a_dead_worker_is_said_in_one_line() -> None:
+    cells = [_Deadly("gaussian(mu=1)", points=points) for points in (3, 4)]
+    with (
+        parallel_config(backend="loky", n_jobs=2),
+        pytest.raises(ComputationError, match=r"^a worker process died, perhaps for want of memory; "),
+    ):
+        list(_parallel(cells, _computed))
+
+
+def test_an_address_where_no_scheduler_answers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["reproduce", "base-pairs", "--engine", "tcp://127.0.0.1:1", "--out", str(tmp_path)])
+    err = capsys.readouterr().err
+    assert (stopped.value.code, err.count("\n")) == (2, 1)
+    assert "a scheduler that answers" in err
+
+
+def test_the_same_rows_are_the_same_bytes(tmp_path: Path) -> None:
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        reproduce([Small()], tmp_path / folder, engine="serial")
+    assert b"CreationDate" not in (tmp_path / "one" / "small.pdf").read_bytes()
+    for name in ("small.png", "small.pdf", "small.csv"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()

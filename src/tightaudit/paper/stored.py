@@ -58,6 +58,11 @@ def kept_bytes(path: Path) -> bytes | None:
     return _whole(path, _opened_bytes)
 
 
+def say_damaged(path: Path) -> None:
+    """Warn that a file is not what was written, for a reader that finds out only from its content."""
+    warnings.warn(f"{path} is damaged, so what it held is computed again", stacklevel=3)
+
+
 def _whole(path: Path, opened: Callable[[bytes], Content]) -> Content | None:
     try:
         raw = path.read_bytes()
@@ -66,7 +71,7 @@ def _whole(path: Path, opened: Callable[[bytes], Content]) -> Content | None:
     try:
         return opened(raw)
     except _DamagedError:
-        warnings.warn(f"{path} is damaged, so what it held is computed again", stacklevel=3)
+        say_damaged(path)
         return None
 
 

@@ -39,6 +39,10 @@ class InputError(ValueError):
         return printable(f"{self.argument}={quoted(self.value)}: expected {self.expected}")
 
 
+class ComputationError(RuntimeError):
+    """Work that failed for a reason outside the input, said in one line."""
+
+
 def did_you_mean(given: str, known: Iterable[str]) -> str:
     """The end of a sentence that names what was probably meant; empty if nothing is near.
 

@@ -102,7 +102,8 @@ def _images(name: str, train: tuple[Any, Any], test: tuple[Any, Any]) -> Images:
         known = np.asarray(labels, dtype=np.int64)
         if known.min() < 0 or known.max() >= CLASSES:
             _refuse(f"labels from {known.min()} to {known.max()}", f"labels from 0 to {CLASSES - 1}")
-        scaled = torch.from_numpy(np.ascontiguousarray(pixels)).float() / 127.5 - 1
+        # A copy, because PyTorch warns of bytes that cannot be written to.
+        scaled = torch.from_numpy(np.array(pixels, order="C")).float() / 127.5 - 1
         parts.append(TensorDataset(scaled, torch.from_numpy(known)))
     return Images(name, parts[0], parts[1])
 

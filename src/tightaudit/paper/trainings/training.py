@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader
 from tightaudit.canaries.bank import Coin
 from tightaudit.canaries.opacus import RecordCanaries, WhiteBoxCanaries
 from tightaudit.claims.dp_sgd import DpSgd
-from tightaudit.paper.stored import keep_bytes, kept_bytes
+from tightaudit.paper.stored import keep_bytes, kept_bytes, say_damaged
 from tightaudit.paper.trainings.data import Images
 from tightaudit.paper.trainings.mistakes import Mistake, Session
 from tightaudit.paper.trainings.networks import network
@@ -230,14 +230,27 @@ def _save(path: Path, session: Session, place: _Place) -> None:
 
 def _resumed(path: Path | None, session: Session) -> _Place:
     """Bring everything back to where the checkpoint was written, if there is one that is whole."""
-    kept = None if path is None else kept_bytes(path)
-    if kept is None:
+    state = None if path is None else _kept_state(path, {*session.parts, *_Place.__annotations__, "random"})
+    if state is None:
         return _Place(0, 0, torch.get_rng_state())
-    state = torch.load(io.BytesIO(kept), weights_only=True)
     for name, part in session.parts.items():
         part.load_state_dict(state[name])
     torch.set_rng_state(state["random"])
     return _Place(state["steps"], state["drawn"], state["epoch"])
+
+
+def _kept_state(path: Path, names: set[str]) -> dict[str, Any] | None:
+    kept = kept_bytes(path)
+    if kept is None:
+        return None
+    try:
+        state = torch.load(io.BytesIO(kept), weights_only=True)
+    except Exception:  # PyTorch promises no particular error for what it cannot read
+        state = None
+    if isinstance(state, dict) and names <= state.keys():
+        return state
+    say_damaged(path)
+    return None
 
 
 @torch.no_grad()
