@@ -27,7 +27,8 @@ def main() -> None:
     assert "site-packages" in ta.__file__, f"not the installed package: {ta.__file__}"
     counts = ["--n", "1000", "--released", "200", "--errors", "40"]
     # Steinke's formula for δ = 0 is a binomial tail: Pr[Bin(200, 1/(1+e)) ≤ 40] = 0.0150 by scipy.stats.
-    assert "0.015" in said("pvalue", *counts, "--null", "approx-dp(epsilon=1,delta=0)", "--method", "steinke")
+    steinke = ["--claim", "approx-dp(epsilon=1,delta=0)", "--method", "steinke"]
+    assert "0.015" in said("pvalue", *counts, *steinke)
     assert "95% confidence" in said("bound", *counts, "--family", "gaussian", "--delta", "1e-5")
     random = np.random.default_rng(0)
     members = random.random(1000) < 0.5

@@ -16,7 +16,7 @@ from tightaudit.auditing.question import Question
 from tightaudit.auditing.rows import table_of_beliefs
 from tightaudit.claims.parts.typical import typical_claim
 from tightaudit.planning.release import Planned, Setting
-from tightaudit.render.wording import finding
+from tightaudit.render.wording import finding, notes
 
 DELTA = 1e-5
 
@@ -444,3 +444,47 @@ def test_a_claim_that_stands_holds_back_a_larger_bound() -> None:
     assert held.epsilon == ta.Gaussian(1.0).epsilon(DELTA) == held.to_dict()["epsilon"]
     assert "no more is said beside a claim that stands" in " ".join(str(held).split())
     assert "not contradict" in held.verdict
+
+
+@pytest.mark.parametrize(
+    ("claim", "n"),
+    [
+        (ta.SubsampledGaussian(3.0, 0.1), 1000),
+        (ta.SubsampledGaussian(5.0, 0.1), 3000),
+        (ta.DpSgd(0.2, 0.1, 1), 1000),
+    ],
+    ids=str,
+)
+def test_a_planned_test_can_reject(claim: ta.Claim, n: int) -> None:
+    """Guesses that carry a weight may be so few that to be right about all of them proves nothing."""
+    question = Question.of(claim=claim, delta=DELTA)
+    deciding = table_of_beliefs(question, n, Planned())[0]
+    assert deciding.tests_claim_itself
+    assert deciding.tests[0].p_value(claim, 0) <= 0.05
+    report = ta.audit(*scores_of(30.0, n=n), delta=DELTA, claim=claim, independent=True)
+    assert report.violated
+
+
+def test_a_stronger_belief_with_a_smaller_bound_is_explained() -> None:
+    random = np.random.default_rng(5)
+    members = random.random(300) < 0.5
+    report = ta.audit(random.laplace(size=300) + members, members, delta=DELTA, claim="laplace(mu=1)")
+    believing, believing_less = report.rows[0], report.rows[2]
+    assert believing.beliefs.independent
+    assert not believing_less.beliefs.independent
+    assert believing.bound.size < believing_less.bound.size
+    said = "A row that believes more may have the smaller bound"
+    assert any(note.startswith(said) for note in notes(report))
+    plain = ta.audit(*STRONG, delta=DELTA, claim=ta.Gaussian(1.0))
+    assert not any(note.startswith(said) for note in notes(plain))
+
+
+def test_all_numbers_that_were_tried_are_listed() -> None:
+    """Of rows that tried several, each set once; a row that releases everything tried none."""
+    report = ta.audit(*STRONG, delta=DELTA, claim=ta.Gaussian(1.0), released="best")
+    (said,) = (note for note in notes(report) if note.startswith("Released: "))
+    tried = {row.counts for row in report.rows if len(row.counts) > 1}
+    assert tried
+    assert "best of 1 " not in said
+    for counts in tried:
+        assert f"best of {len(counts)} counts ({', '.join(f'{count:,}' for count in counts)})" in said

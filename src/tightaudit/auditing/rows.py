@@ -204,7 +204,7 @@ def row_test(
     asked = question.claim
     tested = None if asked is None else as_seen_by(family, asked, question.delta)
     itself = asked is not None and (tested is asked if family.assumes_shape else asked.point is not None)
-    decides = tested if itself and not family.assumes_shape else None
+    decides = (tested, question.delta) if itself and tested is not None else None
     setting = Setting(n, fixed, family, question.typical, question.level, rule, decides)
     counts = release.counts_for(setting)
     return RowTest(

@@ -36,8 +36,8 @@ class Setting:
     typical: Claim
     level: float
     rule: Rule = "two-sided"
-    decides: Claim | None = None
-    """The claim of (ε, δ)-DP that the count is to decide, if there is one."""
+    decides: tuple[Claim, float] | None = None
+    """The claim that the count is to decide, if there is one, and the δ of its ε."""
 
     def expected(self, truth: Claim) -> list[Evidence]:
         """What each number worth considering would come to, if the mechanism is this one."""
@@ -164,12 +164,17 @@ class Planned(Release):
     def _deciding(self, setting: Setting, planned: int) -> int:
         """The number planned, unless even without an error it could not reject the claim it decides.
 
-        It is then the best one for the mildest leak that would contradict it.
+        It is then the best one for the mildest leak that would contradict it; if no leak of its own kind
+        would, the smallest one without errors that does.
         """
-        claim = setting.decides
-        if claim is None or claim.point is None or _rejects(setting, claim, planned, 0):
+        if setting.decides is None or _rejects(setting, setting.decides[0], planned, 0):
             return planned
-        return decisive(setting, claim, claim.point[1]) or planned
+        claim, delta = setting.decides
+        found = decisive(setting, claim, delta)
+        if found is None:
+            counts = sorted(each.released for each in setting.expected(claim))
+            found = next((count for count in counts if _rejects(setting, claim, count, 0)), None)
+        return planned if found is None else found
 
 
 @dataclass(frozen=True)

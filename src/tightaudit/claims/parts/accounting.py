@@ -72,8 +72,10 @@ def _the_other_way(removed: DensePLDPmf, infinity_mass: float) -> DensePLDPmf:
 
 
 def _whole(each: Sequence[DensePLDPmf], counts: Sequence[int]) -> DensePLDPmf:
-    composed = [step.self_compose(count) for step, count in zip(each, counts, strict=True)]
-    return reduce(lambda one, next_one: one.compose(next_one), composed)
+    # Moments of hardly any noise overflow, and those that do not are enough to cut a tail.
+    with np.errstate(over="ignore"):
+        composed = [step.self_compose(count) for step, count in zip(each, counts, strict=True)]
+        return reduce(lambda one, next_one: one.compose(next_one), composed)
 
 
 def _above_zero(dense: DensePLDPmf) -> Losses:
