@@ -75,6 +75,13 @@ SAMPLE_FAMILIES: list[ta.Family] = [
 ]
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How far results are from what others have published, from the tests that compare them."""
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            terminalreporter.write_line(f"{name} from {value}")
+
+
 @pytest.fixture
 def plug_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder whose packages count as installed; nothing of them is left when the test is over."""
