@@ -100,6 +100,17 @@ def test_a_request_to_stop_is_one_line_and_code_130(number: int) -> None:
         assert (running.returncode, out, err) == (130, "", "tightaudit: interrupted\n"), wait
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_request_to_stop_comes_too_late_when_all_is_done(number: int) -> None:
+    late = f"import atexit, os; atexit.register(lambda: os.kill(os.getpid(), {number}))"
+    run = f"{late}; from tightaudit.cli.main import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", run, "--version"], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("tightaudit ")
+
+
 def test_values_and_names_reach_the_terminal_short_and_harmless(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

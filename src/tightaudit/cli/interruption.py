@@ -12,9 +12,11 @@ class Interruption:
     handles or ignores them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, until_the_end: bool) -> None:
+        """Until the process ends, or only as long as it is entered."""
         self.happened = False
         """Asked for separately, because a package that is being imported may turn it into an ImportError."""
+        self._until_the_end = until_the_end
         self._process = os.getpid()
         self._before: dict[int, object] = {}
 
@@ -25,7 +27,7 @@ class Interruption:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self.happened:
+        if not self._until_the_end and not self.happened:
             for number, handler in self._before.items():
                 signal.signal(number, handler)  # type: ignore[arg-type]
 
@@ -35,8 +37,8 @@ class Interruption:
             raise KeyboardInterrupt
 
     def refuse_more(self) -> None:
-        """If there was a request to stop, let no second one interrupt the tidying up."""
-        for number in self._before if self.happened else ():
+        """Let no request to stop interrupt the tidying up, or come when there is nothing left to stop."""
+        for number in self._before:
             signal.signal(number, signal.SIG_IGN)
 
     def _stop(self, number: int, _: FrameType | None) -> None:

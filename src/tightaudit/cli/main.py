@@ -9,9 +9,10 @@ from tightaudit.cli.streams import outlive_readers
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; bad input is one line on standard error and exit code 2."""
     given = sys.argv[1:] if arguments is None else arguments
-    with Interruption() as interruption:
+    with Interruption(until_the_end=arguments is None) as interruption:
         try:
             code = _run(given)
+            interruption.refuse_more()
             interruption.raise_again()  # Typer takes it for one of several ways to end
         except BaseException as error:
             interruption.refuse_more()
