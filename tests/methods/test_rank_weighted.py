@@ -258,6 +258,24 @@ def test_plans_fit_any_number_of_guesses(n: int) -> None:
         assert 0 <= ta.p_value(ta.WeightedCount(n, 0), claim, method=method) <= 1
 
 
+@pytest.mark.parametrize(
+    ("claim", "n"),
+    [
+        (ta.SubsampledGaussian(3.0, 0.1), 1000),
+        (ta.SubsampledGaussian(5.0, 0.1), 3000),
+        (ta.DpSgd(0.2, 0.1, 1), 1000),
+        (ta.SubsampledGaussian(3.0, 0.1), 100_000),
+        (ta.Gaussian(1.0), 1000),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("level", [0.05, 1e-3])
+def test_plans_can_reach_their_level(claim: ta.Claim, n: int, level: float) -> None:
+    """In the first three the best weights are on so few guesses that no errors at all have p = .08 to .6."""
+    method = ta.RankWeighted().fixed(n, claim, level)
+    assert ta.p_value(ta.WeightedCount(n, 0), claim, method=method) <= level
+
+
 def test_options_stay_the_same_throughout_a_search() -> None:
     coins = ta.draw_coins(500, seed=1)
     scores = coins.members + np.random.default_rng(1).standard_normal(500)

@@ -197,9 +197,7 @@ def row_test(
     rule: Rule = "two-sided",
 ) -> RowTest:
     """One row: its method's options fixed, the number to release decided."""
-    fixed = method.fixed(n, question.typical)
-    if method.open:
-        fixed = fixed.reaching(question.level, n, question.typical)
+    fixed = method.fixed(n, question.typical, question.level)
     family = believed or ApproxDP.family(delta=question.delta)
     asked = question.claim
     tested = None if asked is None else as_seen_by(family, asked, question.delta)

@@ -103,7 +103,7 @@ def lower_bound(
     confidence = checks.confidence(confidence)
     searched = as_family(family, delta=delta)
     searched.require_delta(delta)
-    test = Test.of(method, evidence, lambda: typical_claim(None, searched, delta))
+    test = Test.of(method, evidence, lambda: typical_claim(None, searched, delta), 1 - confidence)
     return search(test, evidence, searched, delta, confidence)
 
 

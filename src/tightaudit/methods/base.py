@@ -19,6 +19,9 @@ from tightaudit.support.registry import Registry
 AnyEvidence: TypeAlias = Evidence | WeightedCount
 """Counts of errors, or a weighted number of them: which one is a method's own business."""
 
+USUAL_LEVEL = 0.05
+"""What options are fixed for where nobody has named a level."""
+
 
 @dataclass(frozen=True)
 class Assumptions:
@@ -76,12 +79,11 @@ class Method(ABC):
         """The largest leak among a family that is rejected, where both kinds are among its limits."""
         return family.last_rejected(lambda claim: self.excess(claim, evidence, level), self.resolution)
 
-    def fixed(self, n: int, typical: Claim) -> Method:  # noqa: ARG002
-        """The method with every option fixed, for n guesses about a mechanism like the typical claim."""
-        return self
+    def fixed(self, n: int, typical: Claim, level: float = USUAL_LEVEL) -> Method:  # noqa: ARG002
+        """The method with every option fixed, for n guesses about a mechanism like the typical claim.
 
-    def reaching(self, level: float, n: int, typical: Claim) -> Method:  # noqa: ARG002
-        """The method with options, which it has fixed itself, under which it can reject at the level."""
+        With options that it fixes itself it can reject the typical claim at the level, if any can.
+        """
         return self
 
     @property
@@ -165,14 +167,20 @@ class Test:
     released: int
 
     @classmethod
-    def of(cls, method: str | Method, evidence: AnyEvidence, typical: Callable[[], Claim]) -> Test:
+    def of(
+        cls,
+        method: str | Method,
+        evidence: AnyEvidence,
+        typical: Callable[[], Claim],
+        level: float = USUAL_LEVEL,
+    ) -> Test:
         """The test for evidence at hand, options fixed for a typical claim, which is asked for if needed."""
         if not isinstance(evidence, AnyEvidence):
             raise InputError("evidence", evidence, "what ta.release returns, or ta.Evidence from counts")
         chosen = as_method(method)
         if isinstance(evidence, Evidence) and evidence.sizes:
             chosen = chosen.between_runs(evidence.sizes)
-        fixed = chosen.fixed(evidence.n, typical()) if chosen.open else chosen
+        fixed = chosen.fixed(evidence.n, typical(), level) if chosen.open else chosen
         return cls(fixed, evidence.n, evidence.released if isinstance(evidence, Evidence) else evidence.n)
 
     def statistic(self, evidence: AnyEvidence) -> int:

@@ -21,7 +21,7 @@ from tightaudit.claims.base import Claim
 from tightaudit.claims.family import Family
 from tightaudit.evidence.counts import Evidence, released_of_each, shared_evenly
 from tightaudit.methods.any_dependence import QUICK_PROGRAM, AnyDependence
-from tightaudit.methods.base import Assumptions, Method, in_normal_quantiles
+from tightaudit.methods.base import USUAL_LEVEL, Assumptions, Method, in_normal_quantiles
 from tightaudit.methods.fdp_recursion import FdpRecursion
 from tightaudit.methods.parts.dual_search import AHEAD, last_rejected_by_duals
 from tightaudit.methods.parts.error_law import COARSE, FINE, Dual, laplace_dual, solved
@@ -77,7 +77,7 @@ class BetweenRuns(Method):
     def options(self) -> dict[str, Any]:
         return {"inside": self.inside.name, "sizes": list(self.sizes)}
 
-    def fixed(self, n: int, typical: Claim) -> BetweenRuns:  # noqa: ARG002
+    def fixed(self, n: int, typical: Claim, level: float = USUAL_LEVEL) -> BetweenRuns:  # noqa: ARG002
         if self.sizes:
             return self
         return replace(self, sizes=shared_evenly(n, self.runs))

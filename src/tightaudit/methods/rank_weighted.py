@@ -8,8 +8,16 @@ from itertools import pairwise
 import numpy as np
 
 from tightaudit.claims.base import Claim
-from tightaudit.evidence.counts import WeightedCount
-from tightaudit.methods.base import METHODS, AnyEvidence, Assumptions, Method, in_normal_quantiles
+from tightaudit.evidence.counts import Evidence, WeightedCount
+from tightaudit.methods.base import (
+    METHODS,
+    USUAL_LEVEL,
+    AnyEvidence,
+    Assumptions,
+    Method,
+    in_normal_quantiles,
+)
+from tightaudit.methods.exact import Exact
 from tightaudit.methods.parts.strata import best_single_stratum, best_strata
 from tightaudit.methods.parts.weighted_errors import WeightedErrors
 from tightaudit.support import checks
@@ -54,30 +62,26 @@ class RankWeighted(Method):
         if self.weights and self.weights[0] == 0:
             raise InputError("weights", self.weights, "a weight above 0 for the first stratum")
 
-    def fixed(self, n: int, typical: Claim) -> RankWeighted:
+    def fixed(self, n: int, typical: Claim, level: float = USUAL_LEVEL) -> RankWeighted:
         """The method with strata and weights suited to a mechanism like the claim, unless they are given.
+
+        Weights suit large numbers. With few guesses worth a weight, to be right about all of them may be no
+        surprise: a plain count that can reject the claim at the level is better then.
 
         >>> import tightaudit as ta
         >>> sum(ta.RankWeighted().fixed(1000, ta.Gaussian(1.0)).strata)
         1000
-        """
-        return self if self.strata else RankWeighted(*best_strata(checks.count("n", n, minimum=1), typical))
-
-    def reaching(self, level: float, n: int, typical: Claim) -> RankWeighted:
-        """The plan itself if no errors at all would reject the typical claim, else a plain count that can.
-
-        Weights suit large numbers. With few guesses worth a weight, to be right about all of them may be no
-        surprise.
-
-        >>> import tightaudit as ta
-        >>> claim = ta.SubsampledGaussian(3.0, 0.1)
-        >>> ta.RankWeighted().fixed(1000, claim).reaching(0.05, 1000, claim)
+        >>> ta.RankWeighted().fixed(1000, ta.SubsampledGaussian(3.0, 0.1))
         RankWeighted(strata=(70,), weights=(1,))
         """
-        if self._tail(typical, WeightedCount(n, 0), relevant=level) <= level:
+        if self.strata:
             return self
-        size = best_single_stratum(n, typical, level)
-        return self if size is None else RankWeighted((size,), (1,))
+        strata, weights = best_strata(checks.count("n", n, minimum=1), typical)
+        if Exact().p_value(typical, Evidence(n, sum(strata), 0)) > level:
+            size = best_single_stratum(n, typical, level)
+            if size is not None:
+                strata, weights = (size,), (1,)
+        return RankWeighted(strata, weights)
 
     @property
     def open(self) -> bool:  # type: ignore[override]
