@@ -316,3 +316,25 @@ def test_large_programs_are_close_to_small_grids_of_all_counts(errors: int, clai
     whole.worth = (np.arange(whole.low, whole.high + 1) <= errors).astype(float)
     wider = whole.solve(claim, dual.epsilons)[0]
     assert dual.p_value(claim, n) == pytest.approx(wider.p_value(claim, n), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("family", "counts"),
+    [
+        ("gaussian", (275, 109, 26)),
+        ("subsampled-gaussian(q=0.3)", (2552, 309, 11)),
+        ("subsampled-gaussian(q=0.3)", (2912, 223, 1)),
+        ("subsampled-gaussian(q=0.3)", (632, 74, 12)),
+    ],
+)
+def test_what_a_search_rejects_is_rejected_by_its_own_program(
+    family: str, counts: tuple[int, int, int]
+) -> None:
+    """The search's dual is of another claim; that claim's own program may end a little higher."""
+    evidence = ta.Evidence(*counts)
+    bound = ta.lower_bound(evidence, family, delta=1e-5, method="any-dependence")
+    assert bound.parameter is not None
+    rejected = bound.family.member(bound.parameter)
+    assert ta.p_value(evidence, rejected, method="any-dependence") <= 0.05
+    next_one = bound.family.member(1.001 * bound.parameter)
+    assert ta.p_value(evidence, next_one, method="any-dependence") > 0.05

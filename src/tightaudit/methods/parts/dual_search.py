@@ -14,6 +14,10 @@ AHEAD = 0.01
 """How finely the start of a search has to be known."""
 _MOST, _NEAR = 6, 0.02
 """Claims that programs are solved for, and how near the last of them has to be to the crossing."""
+_UNSOLVED = 1e-3
+"""A program's value may be above its optimum by less than this, relative to it, and another program's by more
+or less. So much below the level, what this search rejects every other one rejects too.
+"""
 
 
 def last_rejected_by_duals(
@@ -29,12 +33,12 @@ def last_rejected_by_duals(
 
     `solve` finds duals for a claim, as a function that bounds the p-value of any other.
     """
-    leak = start
+    leak, safe_level = start, (1 - _UNSOLVED) * level
     bounds: list[Callable[[Claim], float]] = []
 
     def excess(claim: Claim) -> float:
         p = min(bound(claim) for bound in bounds)
-        return in_normal_quantiles(min(max(p, 0.0), 1.0), level)
+        return in_normal_quantiles(min(max(p, 0.0), 1.0), safe_level)
 
     place = min((1 + 2 * AHEAD) * leak, 0.5 * (leak + family.upper))
     for _ in range(_MOST):
