@@ -17,6 +17,7 @@ import pytest
 from pyarrow import parquet
 
 import tightaudit as ta
+from tightaudit.evidence.reading import delimited
 from tightaudit.evidence.reading.columns import Selection
 from tightaudit.evidence.reading.delimited import read_delimited
 from tightaudit.evidence.reading.lines import LONGEST_LINE
@@ -143,6 +144,7 @@ HEAD = "id,score,member\n"
         (HEAD + "a,1,\n", "line 2: found nothing, expected 0 or 1 for the member"),
         (HEAD + "a,1,1\na,2,0\n", "the ids: found a, expected each id once"),
         (HEAD + "a,1\n", "line 2: found 2 values, expected 3, one per column"),
+        (HEAD + "a,1,1\n" + "b" * 2000 + ",2,0\n", "bbb..., expected an id of at most 1000 characters"),
         ("a,b,<script>\n1,2,3\n", "found columns a, b, <script>, expected a column score or scores"),
         ("score,scores,member\n1,2,1\n", "expected one column for the scores; name it"),
         ("score,score,member\n1,2,1\n", "expected one column for the scores; name it"),
@@ -200,6 +202,19 @@ def test_a_very_long_line_is_refused_without_being_read() -> None:
     with pytest.raises(ta.InputError, match="a very long line"):
         read_delimited(io.BufferedReader(source), "endless.csv", Selection())
     assert source.asked < 2 * LONGEST_LINE
+
+
+def test_a_column_of_texts_is_read_in_blocks_of_which_none_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delimited, "_BLOCK", 3)
+    path = tmp_path / "scores.csv"
+    for count in (1, 3, 4, 6, 7):
+        ids = [f"{'x' * at}{at}" for at in range(count)]
+        path.write_text(HEAD + "".join(f"{name},{at},{at % 2}\n" for at, name in enumerate(ids)))
+        run = ta.read_run(path)
+        assert run.ids is not None
+        assert list(run.ids) == ids
 
 
 def test_text_that_is_not_utf8(tmp_path: Path) -> None:

@@ -9,10 +9,12 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from tightaudit.evidence.ids import text_or_integers
+from tightaudit.evidence.ids import LONGEST_ID
 from tightaudit.evidence.reading.columns import NAMES_OF_THINGS, Contents, Selection, bit_of_word
 from tightaudit.evidence.reading.lines import bounded_lines
 from tightaudit.support.errors import InputError, Place
+
+_BLOCK = 100_000
 
 
 def read_delimited(
@@ -34,7 +36,7 @@ def read_delimited(
         roles = selection.among(names, source)
         position = {role: names.index(name) for role, name in roles.items()}
         scores, members = array("d"), bytearray()
-        named: dict[str, list[str]] = {role: [] for role in NAMES_OF_THINGS if role in position}
+        named = {role: _Texts() for role in NAMES_OF_THINGS if role in position}
         score_at, member_at = (position.get(role) for role in ("score", "member"))
         for row in reader:
             if not row:
@@ -47,7 +49,11 @@ def read_delimited(
             if member_at is not None:
                 members.append(bit_of_word(row[member_at].strip(), source, reader.line_num))
             for role, texts in named.items():
-                texts.append(row[position[role]])
+                text = row[position[role]]
+                if len(text) > LONGEST_ID:
+                    place = f"{source}, line {reader.line_num}"
+                    raise InputError(Place(place), text, f"an id of at most {LONGEST_ID} characters")
+                texts.append(text)
     except csv.Error as error:
         place = f"{source}, line {reader.line_num}"
         raise InputError(Place(place), str(error), "values between delimiters, quoted or not") from None
@@ -57,8 +63,29 @@ def read_delimited(
     if member_at is not None:
         found["member"] = np.frombuffer(members, dtype=np.bool_)
     for role, texts in named.items():
-        found[role] = text_or_integers(Place(f"{source}, the {role}s"), texts)
+        found[role] = texts.array()
     return Contents(source, found)
+
+
+class _Texts:
+    """A column of texts, kept in arrays: a list of so many would take most of the memory of an audit."""
+
+    def __init__(self) -> None:
+        self._blocks: list[NDArray[np.str_]] = []
+        self._last: list[str] = []
+
+    def append(self, text: str) -> None:
+        self._last.append(text)
+        if len(self._last) == _BLOCK:
+            self._close_block()
+
+    def array(self) -> NDArray[np.str_]:
+        self._close_block()
+        return np.concatenate(self._blocks)
+
+    def _close_block(self) -> None:
+        self._blocks.append(np.array(self._last, dtype=np.str_))
+        self._last = []
 
 
 def _delimiter(names: str) -> str:
