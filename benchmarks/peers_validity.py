@@ -60,11 +60,18 @@ SETTINGS = (
 JAX, JAX_SPLIT, JAX_FDP = "JAX-Privacy, default", "JAX-Privacy, split", "JAX-Privacy f-DP, default"
 OPAKE, OPAKE_GDP = "opake (ε, δ)", "opake μ-GDP, default"
 STEINKE, PRIVACY_GUARD = "Steinke et al.", "PrivacyGuard"
-PAPER = "Xiang et al., counts"
+PAPER, PAPER_LIBRARY = "Xiang et al., counts", "Xiang et al., library"
 OURS_BELIEVING, OURS = "tightaudit, independence stated", "tightaudit, nothing stated"
 TABLES = {
     "packages, on a true claim of": (JAX, JAX_SPLIT, JAX_FDP, OPAKE, OPAKE_GDP),
-    "formulas and tightaudit, on a true claim of": (STEINKE, PRIVACY_GUARD, PAPER, OURS_BELIEVING, OURS),
+    "formulas and tightaudit, on a true claim of": (
+        STEINKE,
+        PRIVACY_GUARD,
+        PAPER,
+        PAPER_LIBRARY,
+        OURS_BELIEVING,
+        OURS,
+    ),
 }
 GAUSSIAN_ONLY = (JAX_FDP, OPAKE_GDP, PRIVACY_GUARD)
 SLOW = (JAX_FDP,)
@@ -204,20 +211,20 @@ def measure(text: str, n: int, released: int, audits: int) -> tuple[Setting, lis
 
 
 def ours(setting: Setting, audits: int) -> list[Rejections]:
-    """The published formula for counts as we implement it, and two rows of our own audits."""
+    """Both published formulas of the paper's authors as we implement them, and our own verdicts."""
     repeated = partial(Audits, n=setting.n, times=audits, seed=SEED)
     judged = partial(calibrate, setting.mechanism, levels=(LEVEL,), delta=DELTA, bounds=False, workers=1)
-    paper = judged(repeated(released=setting.released, methods=("order-statistics",))).rejections[0]
-    found = [Rejections(PAPER, LEVEL, paper.rejected, audits)]
-    # An (ε, δ) claim is of no family, so only the row that believes in none is about what is true.
-    shaped = setting.claim.point is None
-    beliefs = {(True, shaped): OURS_BELIEVING, (False, False): OURS}
-    for r in judged(repeated(table=True)).rejections:
-        assert r.row is not None
-        name = beliefs.get((r.row.independent, r.row.family is not None))
-        if name is not None:
-            found.append(Rejections(name, LEVEL, r.rejected, audits))
-    return found
+    formulas = {PAPER: "order-statistics", PAPER_LIBRARY: "exact"}
+    counted = judged(repeated(released=setting.released, methods=tuple(formulas.values()))).rejections
+    found = [
+        Rejections(name, LEVEL, each.rejected, audits) for name, each in zip(formulas, counted, strict=True)
+    ]
+    verdicts = {"verdict, independence stated": OURS_BELIEVING, "verdict, nothing stated": OURS}
+    return found + [
+        Rejections(verdicts[r.method], LEVEL, r.rejected, audits)
+        for r in judged(repeated(table=True)).rejections
+        if r.method in verdicts
+    ]
 
 
 def write_csv(path: Path, measured: list[tuple[Setting, list[Rejections]]]) -> None:

@@ -62,6 +62,7 @@ AUDITED = (
     "gaussian(mu=1)",
     "gaussian(mu=3)",
     "laplace(mu=1)",
+    "laplace(mu=2)",
     "randomized-response(epsilon=1,delta=0.01)",
     "subsampled-gaussian(mu=2,q=0.5)",
     "dp-sgd(sigma=0.8,q=0.1,steps=20)",
@@ -146,7 +147,7 @@ def measure_audits(repetitions: int) -> list[Calibration]:
             audits = Audits(n=AUDIT_SIZE, released=released, table=True, times=repetitions, seed=1)
             result = calibrate(text, audits, levels=LEVELS, bounds=False)
             results.append(result)
-            print(text, released, [(str(r.row), r.level, r.rate) for r in result.rejections], flush=True)
+            print(text, released, [(_row(r), r.level, r.rate) for r in result.rejections], flush=True)
     return results
 
 
@@ -168,30 +169,46 @@ def write_audits_csv(path: Path, results: list[Calibration]) -> None:
             ]
         )
         for result in results:
-            for r in result.rejections:
+            for r in _about_what_is_true(result):
                 counts = " ".join(map(str, r.counts))
                 audits = result.audits
                 setting = [result.mechanism, audits.n, audits.times, audits.released]
-                assert r.row is not None
-                row = [result.mechanism.independent, in_cells(r.row)]
-                writer.writerow([*setting, *row, counts, r.level, r.rate, r.exceeds])
+                row = [result.mechanism.independent, _row(r), counts]
+                writer.writerow([*setting, *row, r.level, r.rate, r.exceeds])
+
+
+def _about_what_is_true(result: Calibration) -> list[Rejections]:
+    """Without the rows that believe in a family where only (ε, δ) is known, and so no family."""
+    if result.claim.point is None:
+        return list(result.rejections)
+    return [r for r in result.rejections if r.row is None or r.row.family is None]
+
+
+def _row(rejections: Rejections) -> str:
+    """The beliefs of a row, or that it is the verdict, which one of the rows decides."""
+    return rejections.method if rejections.row is None else in_cells(rejections.row)
+
+
+def _column(rejections: Rejections) -> str:
+    beliefs = rejections.row
+    if beliefs is None:
+        return rejections.method
+    words = ["independent"] if beliefs.independent else []
+    words += [] if beliefs.family is None else ["family"]
+    return ", ".join(words) or "nothing"
 
 
 def replace_audits_table(path: Path, results: list[Calibration]) -> None:
-    rows = [(independent, shaped) for independent in (True, False) for shaped in (True, False)]
-    headings = ["audited mechanism", "outcomes", "released", "level"]
-    headings += ["independent, family", "independent", "family", "nothing"]
+    columns = ["independent, family", "independent", "family", "nothing"]
+    columns += ["verdict, nothing stated", "verdict, independence stated"]
+    headings = ["audited mechanism", "outcomes", "released", "level", *columns]
     lines = [f"| {' | '.join(headings)} |", "| --- " * len(headings) + "|"]
     for result in results:
         for level in LEVELS:
-            found = {
-                (r.row.independent, r.row.family is not None): r
-                for r in result.rejections
-                if r.level == level and r.row is not None
-            }
+            found = {_column(r): r for r in _about_what_is_true(result) if r.level == level}
             cells = []
-            for key in rows:
-                r = found.get(key)
+            for column in columns:
+                r = found.get(column)
                 shown = "–" if r is None else f"{100 * r.rate:.2f}%"
                 cells.append(f"**{shown}**" if r is not None and r.exceeds else shown)
             kind = "independent" if result.mechanism.independent else "dependent"
