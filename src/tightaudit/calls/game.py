@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 
 from tightaudit.evidence.coins import stream
 from tightaudit.support.checks import BoolArray
 from tightaudit.support.errors import InputError
+from tightaudit.support.parallel import results
 from tightaudit.support.progress import Progress
 
 _CALL_STREAM, _BATCH_STREAM, _COIN_STREAM = 201, 202, 203
@@ -110,7 +111,7 @@ def _done(jobs: Sequence[Any], workers: int, progress: Progress | None) -> list[
 
 def _parallel(jobs: Sequence[Any], workers: int, progress: Progress | None) -> list[Any]:
     found = []
-    for part in Parallel(n_jobs=workers, return_as="generator")(jobs):
+    for part in results(jobs, n_jobs=workers, return_as="generator"):
         found.append(part)
         if progress is not None:
             progress(len(found), len(jobs))

@@ -13,6 +13,8 @@ Ids: TypeAlias = Sequence[Hashable] | NDArray[Any]
 
 
 LONGEST_ID = 1000
+_LARGEST_ARRAY = 2 * 2**30
+_BYTES_PER_SIGN = 4
 
 
 def matching_positions(
@@ -94,6 +96,32 @@ def _each(ids: Ids) -> Iterator[Hashable]:
         yield from ids[start : start + _BLOCK].tolist()
 
 
+def bytes_of_texts(longest: int, count: int) -> int:
+    """What an array of so many texts takes, each with as much room as the longest needs.
+
+    >>> bytes_of_texts(longest=10, count=1000)
+    40000
+    """
+    return _BYTES_PER_SIGN * longest * count
+
+
+def require_room(name: str, longest: int, count: int) -> None:
+    """Refuse texts that would take more memory together than any audit needs.
+
+    >>> require_room("ids", longest=1000, count=10**6)
+    Traceback (most recent call last):
+        ...
+    tightaudit.InputError: ids=one of 1000 characters: expected at most 536, so that 1,000,000 fit into 2 GiB
+    """
+    if bytes_of_texts(longest, count) > _LARGEST_ARRAY:
+        most = _LARGEST_ARRAY // bytes_of_texts(1, count)
+        raise InputError(
+            name,
+            f"one of {longest} characters",
+            f"at most {most}, so that {count:,} fit into {_LARGEST_ARRAY // 2**30} GiB",
+        )
+
+
 def _hashable(key: object) -> bool:
     return isinstance(key, Hashable)
 
@@ -119,6 +147,8 @@ def text_or_integers(name: str, ids: Ids) -> NDArray[Any]:
                 raise InputError(name, value, f"texts only, or integers only (position {at})")
             if isinstance(value, str) and len(value) > LONGEST_ID:
                 raise InputError(name, value, f"ids of at most {LONGEST_ID} characters (position {at})")
+        if kind is str:
+            require_room(name, max(map(len, values)), len(values))
         try:
             array = np.array(values, dtype=np.str_ if kind is str else np.int64)
         except OverflowError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from scipy.special import betaincinv
 
 from tightaudit.auditing.question import Question
@@ -25,6 +25,7 @@ from tightaudit.simulate.mechanisms.base import Mechanism, as_mechanism
 from tightaudit.support import checks, machine
 from tightaudit.support.checks import BoolArray, FloatArray
 from tightaudit.support.errors import InputError
+from tightaudit.support.parallel import results
 from tightaudit.support.progress import Progress
 
 _CELLS_PER_CHUNK = 500_000
@@ -383,7 +384,7 @@ class _Work:
         self._total += more
 
     def done(self, jobs: Iterable[Any]) -> Iterator[Any]:
-        for result in Parallel(n_jobs=self._workers, return_as="generator")(jobs):
+        for result in results(jobs, n_jobs=self._workers, return_as="generator"):
             self._done += 1
             if self._progress is not None:
                 self._progress(self._done, self._total)

@@ -12,10 +12,25 @@ from tightaudit.support.errors import InputError, Place
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Those that NumPy writes."""
 _ENCRYPTED = 0x1
-_UNQUESTIONED_BYTES = 256 * 2**20
-_LARGEST_EXPANSION = 100
-"""Scores and coins shrink some tenfold at most. Larger arrays that shrink more than this were made to fill a
-memory."""
+_UNQUESTIONED_BYTES = 48 * 2**20
+_LARGEST_GROWTH = 20
+"""Scores hardly shrink, and coins beside them a hundredfold at most. What is larger, and shrinks more than
+this as a whole, was made to fill a memory."""
+
+
+def require_harmless_growth(source: str, packed: float, unpacked: float) -> None:
+    """Refuse a compressed file that is small and would take very much memory.
+
+    >>> require_harmless_growth("scores.npz", packed=1e6, unpacked=1e9)
+    Traceback (most recent call last):
+        ...
+    tightaudit.InputError: scores.npz: found 1,000,000 bytes that grow to 1,000,000,000, expected at most ...
+    """
+    if unpacked > max(_UNQUESTIONED_BYTES, _LARGEST_GROWTH * packed):
+        found = f"{packed:,.0f} bytes that grow to {unpacked:,.0f}"
+        raise InputError(
+            Place(source), found, f"at most {_LARGEST_GROWTH} times as many; save it uncompressed"
+        )
 
 
 class StoredArrays:
@@ -35,11 +50,12 @@ class StoredArrays:
             self._archive = zipfile.ZipFile(file)
         except Exception as error:  # whatever a parser makes of a broken file, the file is to blame
             raise self._broken(error) from None
-        self._members = {
-            entry.filename.removesuffix(".npy"): entry
-            for entry in self._archive.infolist()
-            if entry.filename.endswith(".npy")
-        }
+        entries = [entry for entry in self._archive.infolist() if entry.filename.endswith(".npy")]
+        self._members = {entry.filename.removesuffix(".npy"): entry for entry in entries}
+        packed, unpacked = (
+            sum(getattr(entry, size) for entry in entries) for size in ("compress_size", "file_size")
+        )
+        require_harmless_growth(source, packed, unpacked)
 
     @property
     def names(self) -> list[str]:
@@ -67,16 +83,11 @@ class StoredArrays:
         return np.asarray(values)
 
     def _require_harmless(self, name: str, entry: zipfile.ZipInfo) -> None:
-        place, size = Place(self._source), entry.file_size
+        place = Place(self._source)
         if entry.flag_bits & _ENCRYPTED:
             raise InputError(place, f"array {name} encrypted", "arrays that are not encrypted")
         if entry.compress_type not in _COMPRESSIONS:
             raise InputError(place, f"array {name} in another compression", "arrays as NumPy compresses them")
-        if size > max(_UNQUESTIONED_BYTES, _LARGEST_EXPANSION * entry.compress_size):
-            found = f"array {name} that grows from {entry.compress_size:,} to {size:,} bytes"
-            raise InputError(
-                place, found, f"one that grows at most {_LARGEST_EXPANSION}fold; save it uncompressed"
-            )
 
     def _broken(self, error: Exception) -> InputError:
         return InputError(Place(self._source), str(error) or type(error).__name__, "a whole NPZ file")

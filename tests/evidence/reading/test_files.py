@@ -17,6 +17,7 @@ import pytest
 from pyarrow import parquet
 
 import tightaudit as ta
+from tightaudit.evidence import ids
 from tightaudit.evidence.reading import delimited
 from tightaudit.evidence.reading.columns import Selection
 from tightaudit.evidence.reading.delimited import read_delimited
@@ -129,6 +130,7 @@ def test_joins_that_do_not_match(tmp_path: Path, members: str, message: str) -> 
 
 
 HEAD = "id,score,member\n"
+MEMBERS_OF_MANY = np.arange(3 * 10**6) % 2
 
 
 @pytest.mark.parametrize(
@@ -459,5 +461,47 @@ def test_an_archive_made_to_fill_the_memory_is_refused_unread(tmp_path: Path) ->
             for _ in range(320):
                 member.write(bytes(2**20))
         archive.writestr("member.npy", b"")
-    with pytest.raises(ta.InputError, match="grows from"):
+    with pytest.raises(ta.InputError, match="bytes that grow to"):
         ta.read_run(path)
+
+
+def test_many_arrays_that_fill_the_memory_together_are_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "scores.npz"
+    coins = np.zeros(10**6, dtype=np.int8)
+    parts = {f"transcript.{part}": np.zeros(8 * 2**20, dtype=np.uint8) for part in range(8)}
+    np.savez_compressed(path, score=coins, member=coins, **parts)  # type: ignore[arg-type]
+    with pytest.raises(ta.InputError, match="bytes that grow to"):
+        ta.read_run(path)
+
+
+def test_coins_in_order_shrink_very_much_and_are_read(tmp_path: Path) -> None:
+    path, members = tmp_path / "scores.npz", np.sort(MEMBERS_OF_MANY)
+    np.savez_compressed(path, score=np.random.default_rng(0).random(members.size), member=members)
+    assert ta.read_run(path).n == members.size
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"score": np.zeros(6 * 10**6), "member": np.zeros(6 * 10**6, dtype=bool)},
+        {"score": np.zeros(10**5), "member": np.zeros(10**5, dtype=bool), "id": ["x" * 1000] * 10**5},
+        {"score": np.zeros(10**5), "member": np.zeros(10**5, dtype=bool), "run": ["x" * 1000] * 10**5},
+    ],
+    ids=["rows", "ids", "runs"],
+)
+def test_parquet_made_to_fill_the_memory_is_refused(tmp_path: Path, columns: dict[str, Any]) -> None:
+    path = tmp_path / "scores.parquet"
+    parquet.write_table(pyarrow.table(columns), path, compression="zstd")
+    assert path.stat().st_size < 200_000
+    with pytest.raises(ta.InputError, match="bytes that grow to"):
+        ta.read_run(path)
+
+
+def test_one_long_id_does_not_make_room_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ids, "_LARGEST_ARRAY", 2**20)
+    path = tmp_path / "scores.csv"
+    path.write_text(HEAD + "x" * 1000 + ",0,0\n" + "".join(f"{at},{at},1\n" for at in range(1000)))
+    with pytest.raises(ta.InputError, match="the ids: found one of 1000 characters, expected at most 261"):
+        ta.read_run(path)
+    with pytest.raises(ta.InputError, match="one of 1000 characters"):
+        ta.Run(np.zeros(1000), np.zeros(1000, dtype=bool), np.array(["x" * 1000, *map(str, range(999))], object))

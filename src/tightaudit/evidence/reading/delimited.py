@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from tightaudit.evidence.ids import LONGEST_ID
+from tightaudit.evidence.ids import LONGEST_ID, bytes_of_texts, require_room
 from tightaudit.evidence.reading.columns import NAMES_OF_THINGS, Contents, Selection, bit_of_word
 from tightaudit.evidence.reading.lines import bounded_lines
 from tightaudit.support.errors import InputError, Place
@@ -63,7 +63,7 @@ def read_delimited(
     if member_at is not None:
         found["member"] = np.frombuffer(members, dtype=np.bool_)
     for role, texts in named.items():
-        found[role] = texts.array()
+        found[role] = texts.array(Place(f"{source}, the {role}s"))
     return Contents(source, found)
 
 
@@ -79,8 +79,10 @@ class _Texts:
         if len(self._last) == _BLOCK:
             self._close_block()
 
-    def array(self) -> NDArray[np.str_]:
+    def array(self, name: Place) -> NDArray[np.str_]:
         self._close_block()
+        longest = max(block.dtype.itemsize // bytes_of_texts(1, 1) for block in self._blocks)
+        require_room(name, longest, sum(block.size for block in self._blocks))
         return np.concatenate(self._blocks)
 
     def _close_block(self) -> None:

@@ -8,15 +8,16 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError
+from concurrent.futures import CancelledError
 from functools import cache, partial
 from typing import Any
 
-from joblib import Parallel, delayed, parallel_config
+from joblib import delayed, parallel_config
 
 from tightaudit.paper.figures.base import Cell
 from tightaudit.support.errors import ComputationError, InputError
 from tightaudit.support.extras import needs
+from tightaudit.support.parallel import results
 
 _SCHEMES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")
 _CONNECT_SECONDS = 5
@@ -70,11 +71,8 @@ def _end_with(owner: int) -> None:
 def _parallel(
     cells: Sequence[Cell], computed: Callable[[Cell], tuple[Cell, dict[str, Any]]]
 ) -> Iterator[tuple[Cell, dict[str, Any]]]:
-    work = Parallel(n_jobs=-1, return_as="generator_unordered", batch_size=1)
-    try:
-        yield from work(delayed(computed)(cell) for cell in cells)
-    except BrokenExecutor:
-        raise ComputationError(f"a worker process died, perhaps for want of memory; {_KEPT}") from None
+    jobs = (delayed(computed)(cell) for cell in cells)
+    return results(jobs, if_one_dies=_KEPT, n_jobs=-1, return_as="generator_unordered", batch_size=1)
 
 
 def _distributed(cells: Sequence[Cell], address: str) -> Iterator[tuple[Cell, dict[str, Any]]]:
