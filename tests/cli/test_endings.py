@@ -65,6 +65,88 @@ def test_a_full_disk_is_one_line_and_code_three(leaky: Path, unbuffered: str) ->
     assert "could not be written" in ended.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize(
+    ("arguments", "stdout_too", "code"),
+    [
+        (["audit", "nofile.csv", "--delta", "1e-5"], False, 2),
+        (["many-runs", "--help"], True, 3),
+        (["reproduce", "--list"], True, 3),
+    ],
+)
+def test_the_code_is_the_same_where_nothing_can_be_said(
+    arguments: list[str], stdout_too: bool, code: int
+) -> None:
+    with open("/dev/full", "wb") as full:
+        out = full if stdout_too else subprocess.PIPE
+        ended = subprocess.run(command(*arguments), stdout=out, stderr=full, check=False)
+    assert ended.returncode == code
+
+
+def test_with_standard_error_closed_errors_are_not_on_standard_output() -> None:
+    line = " ".join([*command("audit", "nofile.csv", "--delta", "1e-5"), "2>&-"])
+    ended = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (2, "")
+
+
+def test_a_worker_that_dies_is_one_sentence() -> None:
+    arguments = [
+        "--mechanism",
+        "gaussian(mu=1)",
+        "--n",
+        "2000",
+        "--released",
+        "200",
+        "--repetitions",
+        "200000",
+    ]
+    with subprocess.Popen(
+        command("calibrate", *arguments, "--workers", "2"), stderr=subprocess.PIPE, text=True
+    ) as running:
+        worker = None
+        while worker is None and running.poll() is None:
+            time.sleep(0.2)
+            for entry in Path("/proc").glob("[0-9]*"):
+                try:
+                    parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                    if parent == running.pid and b"popen_loky" in (entry / "cmdline").read_bytes():
+                        worker = int(entry.name)
+                except OSError:  # it has ended since
+                    continue
+        assert worker is not None
+        os.kill(worker, signal.SIGKILL)
+        _, err = running.communicate(timeout=60)
+    assert running.returncode == 3
+    assert err == "tightaudit: a worker process died, perhaps for want of memory\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("many-runs --fp -1 --negatives 9 --fn 1 --positives 9 --delta 0", "fp=-1"),
+        ("calibrate --mechanism gaussian(mu=1) --n 9 --repetitions 0", "repetitions=0"),
+        ("calibrate --mechanism dp-sgd(sigma=1,q=0.1,steps=9) --n 9 --look 0", "look=0"),
+        ("plan --claim gaussian(mu=1) --delta 1e-5 --catch 1e300", "catch=1e+300: expected at most 160 here"),
+        ("plan --claim gaussian(mu=1) --delta 1e-5 --runs 1000000", "runs=1000000: expected at most 1e+03"),
+        ("dpsgd --epsilon 8 --canaries 1", "canaries=1: expected at least 2"),
+        ("pvalue --n 9 --released 9 --errors 1 --claim dp-sgd(sigma=1,q=1e-300,steps=5)", "q=1e-300"),
+        (
+            f"pvalue --n 999 --statistic 1 --claim gaussian(mu=1) --method rank-weighted --strata "
+            f"{','.join(['1x9'] * 200)}",
+            "strata=200 of them: expected at most 100",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_named_as_it_was_given(
+    capsys: pytest.CaptureFixture[str], line: str, said: str
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(line.split(" "))
+    err = capsys.readouterr().err
+    assert (stopped.value.code, err.count("\n")) == (2, 1)
+    assert said in err
+
+
 def test_what_nobody_foresaw_is_one_line_and_code_three(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

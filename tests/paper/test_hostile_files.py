@@ -126,6 +126,27 @@ def test_damaged_results_and_checkpoints_are_computed_again(
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_damaged_and_lost_scores_are_computed_again(tmp_path: Path, experiment: Experiment) -> None:
+    expected = experiment.result(tmp_path, 8.0)
+    files = _files(tmp_path)
+    for name in [name for name in files if name.endswith(".npz")]:
+        for damage, said in ((lambda path: path.write_bytes(b""), "damaged"), (Path.unlink, "missing")):
+            damage(tmp_path / name)
+            with pytest.warns(UserWarning, match=f"{name} is {said}, so what it held is computed again"):
+                assert experiment.result(tmp_path, 8.0) == expected
+            assert _files(tmp_path) == files
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_a_checkpoint_beside_a_finished_result_is_removed(tmp_path: Path, experiment: Experiment) -> None:
+    experiment.result(tmp_path, 8.0)
+    expected, files = experiment.result(tmp_path, 8.0), _files(tmp_path)
+    experiment.path(tmp_path, 8.0).with_suffix(".checkpoint").write_bytes(b"left by a kill")
+    assert experiment.result(tmp_path, 8.0) == expected
+    assert _files(tmp_path) == files
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_a_whole_checkpoint_that_pytorch_cannot_read_is_computed_again(
     tmp_path: Path, experiment: Experiment
 ) -> None:
@@ -166,6 +187,15 @@ def _tar(place: Path, members: dict[str, bytes]) -> Path:
     return place
 
 
+def _extended_tar(place: Path) -> Path:
+    """A kilobyte whose extended header tarfile reads for minutes."""
+    with gzip.open(place, "wb") as archive:
+        header = tarfile.TarInfo("././@PaxHeader")
+        header.type, header.size = tarfile.XHDTYPE, 2**20
+        archive.write(header.tobuf() + b"9" * header.size + tarfile.TarInfo("a").tobuf() + bytes(1024))
+    return place
+
+
 def _truncated_tar(place: Path) -> Path:
     content = _tar(place, dict.fromkeys(BATCHES, os.urandom(5000))).read_bytes()
     return _file(place, content[: len(content) // 2])
@@ -195,6 +225,7 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
     "truncated archive": _truncated_tar,
     "only the first bytes of gzip": lambda place: _file(place, b"\x1f\x8b"),
     "archive that unpacks to too much": lambda place: _file(place, gzip.compress(bytes(2**20)) * 20),
+    "archive with a long extended header": _extended_tar,
     "archive of other files": lambda place: _tar(place, {"readme.txt": b"hello"}),
     "archive of many files": lambda place: _tar(place, {str(k): b"" for k in range(200)}),
     "empty folder": lambda place: _folder(place, b"", ()),

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from tightaudit.cli.options import AsJson, ClaimOptions, Confidence, Released, counting, measuring, naming
-from tightaudit.cli.output import print_json, print_view, progress_bar, say, warn
+from tightaudit.cli.output import print_json, print_view, progress_bar, warn
+from tightaudit.cli.streams import say
 from tightaudit.support.errors import InputError
 from tightaudit.support.writing import require_writable
 

@@ -56,8 +56,8 @@ class RecipeOptions:
         """As one object."""
         from tightaudit.paper.trainings.training import Recipe
 
-        if self.canaries < 1:
-            raise InputError("canaries", self.canaries, "at least 1")
+        if self.canaries < 2:
+            raise InputError("canaries", self.canaries, "at least 2")
         return Recipe(**vars(self))
 
 

@@ -2,12 +2,21 @@
 
 import os
 import sys
+from contextlib import suppress
 
+from tightaudit.cli.streams import say
 from tightaudit.support.errors import ComputationError, InputError, printable
 
 BAD_INPUT, FAILED, INTERRUPTED = 2, 3, 130
 SHOW_TRACEBACK = "TIGHTAUDIT_TRACEBACK"
 _LONGEST_LINE = 600
+_OPTIONS = {
+    ("many-runs", "false_positives"): "fp",
+    ("many-runs", "false_negatives"): "fn",
+    ("calibrate", "times"): "repetitions",
+    ("calibrate", "at"): "look",
+}
+"""Arguments of a command's work whose options have shorter or other names."""
 
 
 def end(error: BaseException, given: list[str], *, interrupted: bool = False) -> int:
@@ -20,7 +29,8 @@ def end(error: BaseException, given: list[str], *, interrupted: bool = False) ->
         line, code = "interrupted", INTERRUPTED
     else:
         line, code = _line_and_code(error, given)
-    print(printable(f"tightaudit: {line}", longest=_LONGEST_LINE), file=sys.stderr, flush=True)
+    with suppress(OSError):  # nobody reads it, and the code says what there is to say
+        say(printable(f"tightaudit: {line}", longest=_LONGEST_LINE))
     return code
 
 
@@ -65,7 +75,8 @@ def _in_options(error: InputError, given: list[str]) -> str:
     """The error as who types options reads it: what was left out is an option to give."""
     from tightaudit.cli.app import options_of
 
-    option = f"--{error.argument.replace('_', '-')}"
+    name = _OPTIONS.get((next(iter(given), ""), error.argument), error.argument)
+    option = f"--{name.replace('_', '-')}"
     if error.value is None and option in options_of(given):
         return f"give {option}: {error.expected}"
-    return str(error)
+    return str(error) if name == error.argument else str(InputError(name, error.value, error.expected))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tightaudit.support.errors import printable
+from tightaudit.cli.streams import say
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -34,11 +33,6 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def say(text: str) -> None:
-    """Say something beside what is printed for a pipe."""
-    print(printable(text), file=sys.stderr)
 
 
 def warn(text: str) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tightaudit.cli.options import AsJson, ClaimOptions, Confidence, Delta, counting, measuring
-from tightaudit.cli.output import print_json, print_view, progress_bar, say
+from tightaudit.cli.output import print_json, print_view, progress_bar
+from tightaudit.cli.streams import say
 
 if TYPE_CHECKING:
     from tightaudit.planning.canaries import Goal

@@ -4,6 +4,8 @@ import io
 import sys
 from typing import TYPE_CHECKING
 
+from tightaudit.support.errors import printable
+
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
@@ -26,6 +28,12 @@ class _UntilClosed(io.FileIO):
                 if not isinstance(error, BrokenPipeError):
                     raise
         return memoryview(data).nbytes
+
+
+def say(text: str) -> None:
+    """Say something beside what is printed for a pipe, if standard error is open."""
+    if sys.stderr is not None:
+        print(printable(text), file=sys.stderr, flush=True)
 
 
 def outlive_readers() -> None:

@@ -38,6 +38,7 @@ from tightaudit.support.errors import InputError, Place
 from tightaudit.support.writing import replacing
 
 FORMAT = "tightaudit.run/1"
+_LONGEST_REMARK = 1000
 _KNOWN = ("independent", "claim", "family", "threshold", "seed", "remarks", "checkup")
 TRANSCRIPT = "transcript."
 
@@ -106,8 +107,10 @@ class Run:
             checked["family"] = as_family(self.family)
         if self.threshold is not None:
             checked["threshold"] = checks.number(self._label("threshold"), self.threshold)
-        if not all(isinstance(remark, str) for remark in self.remarks):
-            raise InputError(self._label("remarks"), self.remarks, "sentences")
+        remarks = self.remarks if isinstance(self.remarks, tuple | list) else (None,)
+        if not all(isinstance(remark, str) and len(remark) <= _LONGEST_REMARK for remark in remarks):
+            expected = f"a tuple of sentences of at most {_LONGEST_REMARK} characters"
+            raise InputError(self._label("remarks"), self.remarks, expected)
         if self.seed is not None:
             checked["seed"] = checks.seed(self.seed, self._label("seed"))
         for name, value in checked.items():

@@ -58,9 +58,33 @@ def kept_bytes(path: Path) -> bytes | None:
     return _whole(path, _opened_bytes)
 
 
+def digest_of_file(path: Path) -> str | None:
+    """A digest of a file's bytes; None if there is no such file."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except FileNotFoundError:
+        return None
+
+
+def is_whole(path: Path, digest: str | None) -> bool:
+    """Whether a file is there with the bytes it had; one that is not is said to be damaged.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "scores.npz"
+    >>> keep_bytes(path, b"scores")
+    >>> is_whole(path, digest_of_file(path))
+    True
+    """
+    whole = digest is not None and digest_of_file(path) == digest
+    if not whole:
+        say_damaged(path)
+    return whole
+
+
 def say_damaged(path: Path) -> None:
     """Warn that a file is not what was written, for a reader that finds out only from its content."""
-    warnings.warn(f"{path} is damaged, so what it held is computed again", stacklevel=3)
+    found = "damaged" if path.exists() else "missing"
+    warnings.warn(f"{path} is {found}, so what it held is computed again", stacklevel=3)
 
 
 def _whole(path: Path, opened: Callable[[bytes], Content]) -> Content | None:

@@ -25,6 +25,7 @@ from tightaudit.support.progress import Progress
 
 FEWEST, MOST = 50, 10**8
 """Canaries between which a plan looks; a bound that needs more is called out of reach."""
+MOST_RUNS = 1000
 SIZES = tuple(round(10 ** (half / 2)) for half in range(4, 15))
 """Canaries at which a plan's curves are computed."""
 _PRECISION, _ROUGHLY = 1.05, 1.5
@@ -192,6 +193,8 @@ def plan(
         raise InputError("delta", delta, "a δ at which the planned mechanism has an ε above 0")
     strength = checks.positive("canary_strength", canary_strength, maximum=1.0)
     wanted = Goal(certify=0.8) if goal is None else goal
+    if not isinstance(wanted, Goal):
+        raise InputError("goal", goal, "a Goal, such as Goal(catch=2.0)")
     if wanted.catch is not None and question.claim is None:
         raise InputError("catch", wanted.catch, "a claim to exceed")
     typical = question.typical if question.typical is question.claim else _printable(question.typical)
@@ -199,9 +202,8 @@ def plan(
     shown = _weakened(truth, strength)
     target = None if wanted.certify is None else wanted.certify * truth.epsilon(delta)
 
-    numbers = [runs] if isinstance(runs, int) else list(runs)
-    for number in numbers:
-        checks.count("runs", number, minimum=2)
+    several = runs if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
+    numbers = [checks.count("runs", number, minimum=2, maximum=MOST_RUNS) for number in several]
     kinds = kinds_of_rows(question, Planned(), rule="threshold", planned_runs=numbers)
 
     @cache
@@ -304,8 +306,11 @@ def _tidy(n: float) -> int:
 
 def _leaking(typical: Claim, factor: float, delta: float) -> Claim:
     """The member of the same family with `factor` times the ε."""
+    claimed = typical.epsilon(delta)
+    if factor * claimed > checks.LARGEST_EPSILON:
+        raise InputError("catch", factor, f"at most {checks.LARGEST_EPSILON / claimed:.3g} here")
     family = typical.own_family()
-    return _printable(family.at_epsilon(factor * typical.epsilon(delta), delta))
+    return _printable(family.at_epsilon(factor * claimed, delta))
 
 
 def _printable(member: Claim) -> Claim:

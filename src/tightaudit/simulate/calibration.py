@@ -65,6 +65,7 @@ class Audits:
         object.__setattr__(self, "released", as_release(self.released))
         checks.count("times", self.times, minimum=1)
         checks.seed(self.seed)
+        checks.flag("table", self.table)
         if self.looks is not None and (self.table or self.methods is not None or self.runs > 1):
             expected = "no table, methods or several runs with looks, which are taken by an audit's first row"
             raise InputError("looks", self.looks.at, expected)
@@ -209,14 +210,17 @@ def calibrate(
     >>> result.rejections[0].exceeds, round(result.true_epsilon, 3)
     (False, 4.377)
     """
+    if not isinstance(audits, Audits):
+        raise InputError("audits", audits, "Audits, such as ta.Audits(n=1000)")
+    checks.flag("bounds", bounds)
     audited = as_mechanism(mechanism)
     tested = audited.claim if claim is None else as_claim(claim)
     workers = machine.workers(workers)
     cores = (os.cpu_count() or 1) if workers == -1 else workers
     machine.require_memory("n", audits.n, _BYTES_PER_CANARY * audits.runs * min(cores, audits.times))
     machine.require_memory("repetitions", audits.times, _BYTES_PER_AUDIT)
-    if not levels:
-        raise InputError("levels", levels, "at least one level")
+    if not isinstance(levels, Sequence) or not levels:
+        raise InputError("levels", levels, "a list of at least one level")
     for level in levels:
         checks.between("level", level)
     question = Question.of(

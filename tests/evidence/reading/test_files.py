@@ -504,4 +504,6 @@ def test_one_long_id_does_not_make_room_for_all(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(ta.InputError, match="the ids: found one of 1000 characters, expected at most 261"):
         ta.read_run(path)
     with pytest.raises(ta.InputError, match="one of 1000 characters"):
-        ta.Run(np.zeros(1000), np.zeros(1000, dtype=bool), np.array(["x" * 1000, *map(str, range(999))], object))
+        ta.Run(
+            np.zeros(1000), np.zeros(1000, dtype=bool), np.array(["x" * 1000, *map(str, range(999))], object)
+        )

@@ -17,6 +17,7 @@ from tightaudit.support.checks import FloatArray
 from tightaudit.support.errors import InputError
 
 SMALLEST_SIGMA, LARGEST_SIGMA = 1e-3, 1e6
+SMALLEST_RATE = 1e-15
 LARGEST_STEPS = 10**8
 _PER_SPREAD = 40
 """Grid points of a step's loss per standard deviation: what rounding adds to ε falls with their square."""
@@ -71,6 +72,8 @@ def stretch(sigma: float, q: float, steps: float) -> Stretch:
     if noise < SMALLEST_SIGMA:
         raise InputError("sigma", sigma, f"at least {SMALLEST_SIGMA:g}")
     whole = int(steps) if isinstance(steps, float) and steps.is_integer() else steps
+    if 0 < checks.number("q", q) < SMALLEST_RATE:
+        raise InputError("q", q, f"at least {SMALLEST_RATE:g}")
     return noise, checks.rate("q", q), checks.count("steps", whole, minimum=1, maximum=LARGEST_STEPS)
 
 

@@ -54,10 +54,10 @@ def read_run(
     >>> read_run(path).members
     array([ True, False])
     """
-    names = columns or Columns()
+    names = _columns(columns)
     if members is None:
         return _run(_read(path, Selection(names), file_format))
-    if path == members == STANDARD_INPUT:
+    if isinstance(path, str) and isinstance(members, str) and path == members == STANDARD_INPUT:
         raise InputError("members", STANDARD_INPUT, "a file: standard input already holds the scores")
     scores = _read(path, Selection(names, ("score", "id"), ("run",)), file_format)
     bits = _read(members, Selection(names, ("member", "id"), ()), file_format)
@@ -68,7 +68,15 @@ def read_run(
 
 def run_of_frame(frame: Frame, columns: Columns | None = None) -> Run:
     """A Run from a pandas or polars frame with the same columns."""
-    return _run(read_frame(frame, Selection(columns or Columns())))
+    return _run(read_frame(frame, Selection(_columns(columns))))
+
+
+def _columns(given: Columns | None) -> Columns:
+    if given is None:
+        return Columns()
+    if not isinstance(given, Columns):
+        raise InputError("columns", given, "Columns, such as ta.Columns(score='loss')")
+    return given
 
 
 def _run(contents: Contents) -> Run:

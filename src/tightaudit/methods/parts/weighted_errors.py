@@ -44,6 +44,8 @@ _LARGEST_TILT = 8.0
 _CANCELLATION, _CANCELLATION_NEAR_ONE = 0.7, 4.0
 """Nats of digits given up for a circle that needs fewer points; a probability near 1 has more to give."""
 _MOST_POINTS = 2**25
+_MOST_WORK = 3e8
+"""Points on the circle times nodes of thresholds: half a minute, thirty times what planned weights need."""
 _NARROW, _JUMP = 1e-7, 1e-4
 _BLOCK, _LARGEST_BLOCK = 64, 2**22
 _ROUNDING = 1e-15
@@ -95,6 +97,8 @@ class WeightedErrors:
             return max(least, bound)
         angles = np.arange(1, points // 2 + 1, dtype=np.float64) * (2 * math.pi / points)
         matter = function.not_negligible(math.exp(tilt), angles, -_ACCURACY - math.log(points))
+        if matter.size * function.size * max(1, function.thresholds) > _MOST_WORK:
+            return max(least, bound)
         total = self._sum_over_circle(u, tilt, exponent, np.append(0.0, matter)) / points + unfollowed
         # A sum without a value has no digits left, but Chernoff's bound holds.
         return max(least, min(bound, total) if math.isfinite(total) else bound)

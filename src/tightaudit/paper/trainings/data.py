@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from gzip import GzipFile
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import IO, Any, NoReturn, cast
 
@@ -177,14 +178,30 @@ def _cifar_batches(place: Path) -> Iterator[tuple[str, tuple[Any, Any]]]:
                 with path.open("rb") as file:
                     yield path.name.removesuffix(".bin"), _cifar_batch(path.name, file)
         return
-    with _unpacked(place) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as archive:
-        for number, member in enumerate(archive):
+    with _unpacked(place) as archive:
+        for number in itertools.count():
+            header = archive.read(tarfile.BLOCKSIZE)
+            if not any(header):
+                return
             if number == _MOST_MEMBERS:
                 _refuse(str(place), f"an archive of at most {_MOST_MEMBERS} files")
-            name = Path(member.name).name
-            held = archive.extractfile(member) if member.isfile() and _is_batch(name) else None
-            if held is not None:
-                yield name.removesuffix(".bin"), _cifar_batch(name, held)
+            # One header at a time: what tarfile does with those that extend others may take it for ever, and
+            # the names of batches are short.
+            member = tarfile.TarInfo.frombuf(header, "utf-8", "surrogateescape")
+            content, name = _padded(archive, member.size), Path(member.name).name
+            if member.isreg() and _is_batch(name):
+                yield name.removesuffix(".bin"), _cifar_batch(name, BytesIO(content))
+
+
+def _padded(archive: IO[bytes], size: int) -> bytes:
+    """A file of an archive, and past the bytes that fill its last block."""
+    if not 0 <= size <= _LARGEST_FILE:
+        _refuse(f"an archive with a file of {size:,} bytes", f"at most {_LARGEST_FILE // 2**20} MiB")
+    content = archive.read(size)
+    if len(content) < size:
+        _refuse("an archive that ends within a file", "a whole archive")
+    archive.read(-size % tarfile.BLOCKSIZE)
+    return content
 
 
 def _is_batch(name: str) -> bool:

@@ -20,7 +20,7 @@ from tightaudit.evidence.counts import Evidence
 from tightaudit.evidence.guessing import release
 from tightaudit.evidence.run import Run
 from tightaudit.methods.rank_weighted import RankWeighted
-from tightaudit.paper.stored import keep_fields, kept_fields
+from tightaudit.paper.stored import digest_of_file, is_whole, keep_fields, kept_fields
 from tightaudit.paper.trainings.data import Images
 from tightaudit.paper.trainings.training import Recipe, Trained, train
 from tightaudit.render.json.bound import bound_fields
@@ -71,10 +71,12 @@ class Experiment:
     def result(self, folder: Path, epsilon: float, progress: Progress | None = None) -> dict[str, Any]:
         """The result for an ε: read if it is there, else trained and written."""
         path = self.path(folder, epsilon)
-        kept = kept_fields(path)
-        if kept is not None:
-            return kept
         checkpoint = path.with_suffix(".checkpoint")
+        kept = kept_fields(path)
+        digests = {} if kept is None else kept.get("scores", {})
+        if kept is not None and all(is_whole(_scores(path, each), digests.get(each)) for each in SCORES):
+            checkpoint.unlink(missing_ok=True)  # left if the training was killed between the two
+            return kept
         sigma = self.recipe.sigma(self.images, epsilon, self.delta)
         trained = train(
             self.images, self.recipe, sigma, delta=self.delta, checkpoint=checkpoint, progress=progress
@@ -86,10 +88,11 @@ class Experiment:
 
     def _fields(self, epsilon: float, sigma: float, trained: Trained, path: Path) -> dict[str, Any]:
         assert trained.canaries is not None
-        bounds = []
+        bounds, digests = [], {}
         for score in SCORES:
             run = trained.canaries.run(score)
-            run.save(path.with_suffix(f".{score}.npz"))
+            run.save(_scores(path, score))
+            digests[score] = digest_of_file(_scores(path, score))
             bounds += [{"score": score, **bound_fields(bound)} for bound in self.bounds(run)]
         return {
             **self.setup(epsilon),
@@ -98,6 +101,7 @@ class Experiment:
             "claim_epsilon": trained.canaries.claim.epsilon(self.delta),
             "accountant_epsilon": trained.accountant_epsilon,
             "accuracy": trained.accuracy,
+            "scores": digests,
             "bounds": bounds,
         }
 
@@ -117,3 +121,8 @@ class Experiment:
 
     def _bound(self, evidence: Evidence, family: Family, method: str | RankWeighted) -> Bound:
         return lower_bound(evidence, family, delta=self.delta, confidence=self.confidence, method=method)
+
+
+def _scores(result: Path, score: str) -> Path:
+    """The saved run of a score, beside its result."""
+    return result.with_suffix(f".{score}.npz")

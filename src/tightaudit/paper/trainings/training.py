@@ -27,7 +27,16 @@ from tightaudit.support import checks
 from tightaudit.support.errors import InputError
 from tightaudit.support.progress import Progress
 
-CHECKPOINT_SECONDS = float(os.environ.get("TIGHTAUDIT_CHECKPOINT_SECONDS", "20"))
+
+def _seconds(variable: str, usual: str) -> float:
+    given = os.environ.get(variable, usual)
+    try:
+        return float(given)
+    except ValueError:
+        raise InputError(variable, given, "a number of seconds") from None
+
+
+CHECKPOINT_SECONDS = _seconds("TIGHTAUDIT_CHECKPOINT_SECONDS", usual="20")
 CLIPPING_NORM = 1.0
 LARGEST_SEED = 2**64 - 1
 """PyTorch takes no larger one."""
