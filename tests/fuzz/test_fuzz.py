@@ -10,7 +10,7 @@ from tightaudit.evidence.reading import files
 from tightaudit.support.errors import InputError, Place
 
 _FEW = {"processes": 2, "trainings": 2}
-_USUAL = 20
+_USUAL = 15
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -111,6 +111,7 @@ def test_a_training_stopped_in_mid_epoch_goes_on_byte_for_byte(
         assert resumed.accuracy == straight.accuracy
 
 
+@pytest.mark.usefixtures("without_bounds")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_damaged_results_and_checkpoints_are_computed_again(
