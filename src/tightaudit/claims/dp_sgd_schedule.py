@@ -41,6 +41,8 @@ class DpSgdSchedule(ComposedGaussian):
         steps: int | Sequence[int],
     ) -> None:
         self.factor = checks.positive("factor", factor, maximum=LARGEST_SIGMA)
+        if self.factor < 1 / LARGEST_SIGMA:
+            raise InputError("factor", factor, f"at least {1 / LARGEST_SIGMA:g}")
         said = stretches_of(sigma, q, steps)
         self.sigma, self.q, self.steps = (tuple(values) for values in zip(*said, strict=True))
         super().__init__(scaled(said, self.factor))

@@ -2,12 +2,16 @@
 
 import errno
 import os
+import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, cast
+
+_DESCRIPTORS = Path("/proc/self/fd")
 
 
 @contextmanager
@@ -29,6 +33,14 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         # A pipe or a device is written to; renaming over it would destroy it.
         with target.open("wb") as device:
             yield device
+        return
+    unnamed = _unnamed_file(target.parent)
+    if unnamed is not None:
+        with os.fdopen(unnamed, "wb") as file:
+            yield cast("BinaryIO", file)
+            file.flush()
+            os.fsync(file.fileno())
+            _give_name(unnamed, target)
         return
     # In the same folder, because a rename is atomic only within one file system.
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".part")
@@ -55,11 +67,42 @@ def require_writable(path: str | PathLike[str]) -> None:
     """
     target = _target(path)
     if not _is_device(target):
+        unnamed = _unnamed_file(target.parent)
+        if unnamed is not None:
+            os.close(unnamed)
+            return
         descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".part")
         os.close(descriptor)
         os.unlink(temporary)
     elif not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, "Not writable", str(path))
+
+
+def _unnamed_file(folder: Path) -> int | None:
+    """A file without a name, of which a process that is killed leaves nothing; None where there are none."""
+    flag = getattr(os, "O_TMPFILE", None)
+    if flag is None or not _DESCRIPTORS.is_dir():
+        return None
+    try:
+        return os.open(folder, flag | os.O_RDWR, 0o666)
+    except OSError:  # not on this file system, or there is an error that a named file will have too
+        return None
+
+
+def _give_name(unnamed: int, target: Path) -> None:
+    descriptors = os.open(_DESCRIPTORS, os.O_RDONLY)
+    try:
+        # Seen from a folder, or Python would link the descriptor's own name.
+        link = partial(os.link, str(unnamed), src_dir_fd=descriptors, follow_symlinks=True)
+        try:
+            link(target)
+        except FileExistsError:
+            # Only a rename takes the place of a file.
+            temporary = target.parent / f".{secrets.token_hex(8)}.part"
+            link(temporary)
+            os.replace(temporary, target)
+    finally:
+        os.close(descriptors)
 
 
 def _target(path: str | PathLike[str]) -> Path:
