@@ -50,7 +50,7 @@ dist: $(VENV)/.dev
 oldest:
 	rm -rf $(VENV)-oldest
 	$(PYTHON) -m venv $(VENV)-oldest
-	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt . hypothesis mpmath pytest
+	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt '.[accounting]' hypothesis mpmath pytest
 	(cd / && $(CURDIR)/$(VENV)-oldest/bin/python $(CURDIR)/tests/smoke.py)
 	$(VENV)-oldest/bin/python -m pytest --quiet tests/bounds tests/claims tests/methods tests/reference
 
