@@ -170,7 +170,8 @@ def killed(job: Job, folder: Path, wait: float, number: signal.Signals) -> tuple
         working = running.poll() is None
         running.send_signal(number)
         code = running.wait()
-    return working, code, left_processes(running.pid)
+    # One that had done its work when it was asked to stop ends as if nobody had asked.
+    return working and code != 0, code, left_processes(running.pid)
 
 
 def left_processes(session: int) -> int:
